@@ -47,7 +47,7 @@ async fn a_seller_sells_from_duckdb() {
     );
 
     SOLD.is_sold(&seller, &connection).await;
-    assert_eq!(server.connections(), 0);
+    server.is_left().await;
 }
 
 /// A text that writes may be saved by nobody; one that the host does not see through is refused before it is run, by what DuckDB's parser

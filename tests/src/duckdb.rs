@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use tokio::io::copy_bidirectional;
@@ -17,6 +18,8 @@ use crate::tls::{TestCa, TlsListener};
 /// What a server of the tests lets in.
 pub const TOKEN: &str = "hush, it's a \"token\"";
 pub const VERSION: &str = "v1.5.5";
+/// How long a client may take to end a connection.
+const END_MAX: Duration = Duration::from_secs(5);
 
 pub struct DuckDb {
     base_url: String,
@@ -92,6 +95,28 @@ impl DuckDb {
     /// Connections that clients have not ended.
     pub fn connections(&self) -> usize {
         self.number("SELECT count(*) FROM quack_active_connections()")
+    }
+
+    /// Waits until there are none: they are ended beside the answers.
+    pub async fn is_left(&self) {
+        let since = Instant::now();
+        while self.connections() > 0 {
+            assert!(since.elapsed() < END_MAX, "{:?}", self.asked());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// From now on it writes down what it is sent.
+    pub fn writes_down(&self) {
+        self.admin("CALL enable_logging('Quack')");
+    }
+
+    /// What it has been sent since then: the kinds of messages.
+    pub fn messages(&self) -> Vec<String> {
+        let rows = self.admin(
+            "SELECT regexp_extract(message, 'message_type.: ([A-Z_]+)', 1) FROM duckdb_logs WHERE type = 'Quack'",
+        );
+        rows.into_iter().flatten().flatten().collect()
     }
 
     /// What is being asked on them.

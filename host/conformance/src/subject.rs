@@ -26,6 +26,9 @@ pub(crate) const BYTES_MAX: u64 = 64 << 20;
 /// How long an honest answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long sessions may take to be done with what they have at their source.
+const WIND_UP: Duration = Duration::from_secs(2);
+
 /// What keeps the suite from beginning.
 #[derive(Debug, thiserror::Error)]
 pub enum KitError {
@@ -282,8 +285,9 @@ impl Subject {
         self.sandbox.run(source, request, deadline).await
     }
 
+    /// Sessions come to their end, as they do at a host.
     pub async fn close(self) {
-        self.sandbox.shut_down(Instant::now()).await;
+        self.sandbox.shut_down(Instant::now() + WIND_UP).await;
     }
 }
 

@@ -204,6 +204,100 @@ async fn nothing_but_tables_is_read() {
     );
 }
 
+/// What a statement takes is counted by the server: two messages to the answer where the session knows it, and one beside. The first time it is read as well.
+#[tokio::test]
+async fn a_statement_takes_three_messages() {
+    let server = DuckDb::start();
+    stocked(&server);
+    server.writes_down();
+    let mut seen = 0;
+    let mut messages = || {
+        let messages = server.messages().split_off(seen);
+        seen += messages.len();
+        messages
+    };
+    let subject = subject(&server, json!({"database": "memory.shop"})).await;
+    // One data connection, whose session knows what it was asked before.
+    let source = subject.source(subject.place.as_ref().unwrap());
+    for rows in [60, 50] {
+        let request = query("SELECT id FROM stock");
+        let output = subject.ask(&source, request).await.unwrap();
+        assert_eq!(output.rows, rows);
+        server.is_left().await;
+        let mut asked = vec!["CONNECTION_REQUEST", "PREPARE_REQUEST"];
+        if rows == 60 {
+            asked.push("PREPARE_REQUEST");
+        }
+        asked.push("DISCONNECT_MESSAGE");
+        assert_eq!(messages(), asked);
+        server.admin("DELETE FROM shop.stock WHERE id > 50");
+    }
+    // A catalog, a test, what DuckDB refuses, and more rows than one answer has.
+    let catalog = Request::Schema(SchemaFilter {
+        schemas: Vec::new(),
+        tables: Vec::new(),
+        include_fields: true,
+        limits: Limits::new(1_000, 1 << 20),
+    });
+    let many = Request::Query(Query {
+        text: "SELECT i FROM range(30000) AS r(i)".into(),
+        parameters: Vec::new(),
+        limits: Limits::new(30_000, 1 << 20),
+    });
+    for (request, is_whole, wanted) in [
+        (catalog, true, 1),
+        (Request::Ping(Limits::new(1, 1_000)), true, 3),
+        (query("SELECT absent FROM stock"), false, 2),
+        (many, true, 4),
+    ] {
+        let answer = subject.ask(&source, request).await;
+        assert_eq!(answer.is_ok(), is_whole, "{answer:?}");
+        server.is_left().await;
+        assert_eq!(messages().len(), wanted + 2);
+    }
+    subject.close().await;
+}
+
+/// What the database is called stands before the statement, in the same message. It ends where it ends, whatever it is called.
+#[tokio::test]
+async fn a_database_may_be_called_anything() {
+    let server = DuckDb::start();
+    stocked(&server);
+    server.admin("CREATE SEQUENCE shop.ids");
+    for name in [
+        "la\"ke's $$ --",
+        "\"; DROP SCHEMA shop CASCADE; --",
+        "/* ' \u{a0}$x$",
+        "a'; COMMIT; DROP TABLE memory",
+    ] {
+        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+        server.admin(&format!("ATTACH ':memory:' AS {quoted}"));
+        server.admin(&format!("CREATE TABLE {quoted}.main.told AS SELECT 7 AS a"));
+        let subject = subject(&server, json!({"database": name})).await;
+        for value in [
+            "$$; COMMIT; DROP TABLE memory.shop.stock; --",
+            "\u{a0}'\"",
+            "*/",
+        ] {
+            let text = "SELECT ?, a, '\u{a0};' FROM told -- ' $x$";
+            let output = ask(&subject, valued(text, value)).await.unwrap();
+            assert_eq!(output.cell(0, 0).as_str(), Some(value), "{name}");
+            assert_eq!(output.cell(0, 1).as_i64(), Some(7), "{name}");
+            assert_eq!(output.cell(0, 2).as_str(), Some("\u{a0};"), "{name}");
+        }
+        for text in [
+            "SELECT 1; COMMIT; DROP TABLE memory.shop.stock",
+            "SELECT nextval('memory.shop.ids')",
+        ] {
+            let fault = ask(&subject, query(text)).await.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Permission, "{text}: {fault:?}");
+        }
+        subject.close().await;
+    }
+    assert_eq!(server.number("SELECT count(*) FROM shop.stock"), 60);
+    assert_eq!(server.connections(), 0);
+}
+
 /// A blank beyond ASCII begins a quote to DuckDB where there is none to a lexer, in which a placeholder then stands: a value that ends it would run.
 #[tokio::test]
 async fn no_value_leaves_its_place() {

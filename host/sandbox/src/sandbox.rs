@@ -52,6 +52,8 @@ const LOADERS: usize = 2;
 const LOADER_NICE: i32 = 10;
 /// How often a host that shuts down looks whether its requests have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// How long it waits for sessions that have answered, and are done with something at their sources.
+const WIND_UP: Duration = Duration::from_secs(2);
 
 /// All connectors and all sessions of this host. Clones share them.
 #[derive(Clone)]
@@ -582,6 +584,11 @@ impl Sandbox {
             if !busy {
                 break;
             }
+            tokio::time::sleep(DRAIN_POLL).await;
+        }
+        let deadline = deadline.min(Instant::now() + WIND_UP);
+        let has_sessions = |pool: &Arc<Pool>| pool.counts()[0] > 0;
+        while Instant::now() < deadline && self.pools.all().iter().any(has_sessions) {
             tokio::time::sleep(DRAIN_POLL).await;
         }
         for pool in self.pools.all() {

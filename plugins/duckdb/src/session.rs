@@ -1,8 +1,9 @@
 //! A session: any number of requests under way, each on a connection of its own to the server.
 //!
-//! A request opens a connection (`Connect`), says where tables are (`Use`), has its statement read by DuckDB's parser unless this session knows it (`Check`), begins a
-//! transaction that only reads (`Begin`), asks (`Ask`, of a ping `Probe`) and fetches what there is more (`Fetch`); whatever came of it, the
-//! connection is ended (`End`), and the transaction with it. A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
+//! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, begins a
+//! transaction that only reads and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`); whatever
+//! came of it, the connection is ended, and the transaction with it: of what has succeeded beside the answer (`outgoing`), of anything else before it (`End`). A
+//! proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -15,7 +16,8 @@ use souk_sdk::{
 
 use crate::catalog;
 use crate::errors::{cancelled, endless, malformed, told, too_slow, unwelcome};
-use crate::messages::{self, Answer, Prepared as Rows, connect, disconnect, fetch, prepare};
+use crate::messages::{self, Answer, Prepared as Rows, connect, fetch, prepare};
+use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
 use crate::parameters::callers;
 use crate::parsed::{self, Known, Parsed, question};
 use crate::reading::{Columns, Reading};
@@ -24,22 +26,16 @@ use crate::statements::{self, Prepared};
 use crate::types::{self, Type};
 use crate::wire::Reader;
 
-/// Where a server is asked, below the connection's address.
-const PATH: &str = "/quack";
 /// A server sends 24,576 rows at once, unless it is told otherwise (`quack_fetch_batch_chunks`): what they may be long.
 const RESPONSE_BYTES_MAX: u64 = 24 << 20;
 const RESPONSE_BYTES_SHOWN: &str =
     "24 MiB: ask for fewer rows, or SET GLOBAL quack_fetch_batch_chunks at the server";
-/// Of an answer without rows.
-const SMALL_RESPONSE_BYTES: u64 = 4 << 20;
-/// How long the server may take to end a connection, and how long it is left alone before it is told again: twice, that is less than the two
-/// seconds that the host waits for the end of a request that was cancelled.
-const END_MS: u32 = 900;
+/// How long the server is left alone before it is told again to end a connection.
 const END_PAUSE_MS: u32 = 100;
 /// Answers of one statement, of 24,576 rows each.
 const ANSWERS_MAX: u32 = 100_000;
 /// Begins a transaction in which DuckDB writes to no database.
-const BEGIN: &str = "BEGIN TRANSACTION READ ONLY";
+const BEGIN: &str = "BEGIN TRANSACTION READ ONLY;\n";
 /// What it has to refuse, and the words in which it does.
 const PROBE: &str = "CREATE TABLE souk_tries_to_write (a INTEGER)";
 const PROBE_REFUSED: &str = "read-only mode";
@@ -50,7 +46,7 @@ const PING_SHAPE: u32 = SHAPES_MAX as u32;
 
 pub struct Session {
     settings: Settings,
-    last: u32,
+    outgoing: Outgoing,
     shapes: Shapes<Type>,
     known: Known,
     jobs: Vec<Job>,
@@ -96,7 +92,6 @@ enum Work {
 
 enum Stage {
     Connect,
-    Use,
     Check,
     Begin,
     Ask,
@@ -125,7 +120,7 @@ impl Machine for Session {
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
         Ok(Session {
             settings: Settings::parse(&settings)?,
-            last: 0,
+            outgoing: Outgoing::default(),
             shapes: Shapes::default(),
             known: Known::default(),
             jobs: Vec::new(),
@@ -161,6 +156,7 @@ impl Machine for Session {
             }
             Err(error) => step.failed(id, error),
         }
+        self.outgoing.tell_again(step);
         Ok(())
     }
 
@@ -172,8 +168,14 @@ impl Machine for Session {
             // There is no wire of its own, and nothing else was asked for.
             _ => return Ok(()),
         };
-        // What nobody waits for any more is not known.
+        if outcome.is_some() {
+            self.outgoing.came(step);
+        }
         let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
+            // What nobody waits for any more is not known.
+            if let Some(outcome) = outcome {
+                self.outgoing.heard(number, &outcome);
+            }
             return Ok(());
         };
         let mut job = self.jobs.swap_remove(at);
@@ -200,7 +202,7 @@ impl Machine for Session {
         job.is_cancelled = true;
         let is_open = match job.stage {
             Stage::End(_) => true,
-            Stage::Connect if !job.is_paused => true,
+            Stage::Connect if !(job.is_paused || self.outgoing.withdraw(job.waits_for)) => true,
             _ => self.end(&mut job, Err(cancelled()), step),
         };
         if is_open {
@@ -244,27 +246,15 @@ fn begun(request: Request) -> Result<(Work, Limits), Error> {
     }
 }
 
-fn message(body: Vec<u8>, response_bytes_max: u64) -> HttpRequest {
-    HttpRequest::post(PATH)
-        .header("content-type", "application/vnd.duckdb")
-        .body(body)
-        .response_bytes_max(response_bytes_max)
-}
-
 impl Session {
-    /// A number for an HTTP request or a pause.
-    fn number(&mut self) -> u32 {
-        self.last = self.last.wrapping_add(1);
-        self.last
-    }
-
     /// Sends what a job asks.
     fn send(&mut self, job: &mut Job, step: &mut Step) {
-        (job.waits_for, job.is_paused) = (self.number(), false);
-        step.request(job.asked.clone().numbered(job.waits_for));
+        job.waits_for = self.outgoing.send(job.asked.clone(), step);
+        job.is_paused = false;
     }
 
     fn ask(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) -> bool {
+        self.outgoing.withdraw(job.waits_for);
         job.asked = request;
         job.tries = 0;
         self.send(job, step);
@@ -293,7 +283,7 @@ impl Session {
             .and_then(|response| self.answered(job, &response, step));
         match next {
             Err(error) => self.end(job, Err(error), step),
-            Ok(Next::Done) => self.end(job, Ok(()), step),
+            Ok(Next::Done) => self.leave(job, step),
             Ok(Next::Statement(stage, text)) => self.ask_statement(job, stage, &text, step),
             Ok(Next::Fetch) => {
                 job.stage = Stage::Fetch;
@@ -307,7 +297,7 @@ impl Session {
     /// Asks the same again, later.
     fn pause(&mut self, job: &mut Job, ms: u32, step: &mut Step) -> bool {
         job.tries += 1;
-        (job.waits_for, job.is_paused) = (self.number(), true);
+        (job.waits_for, job.is_paused) = (self.outgoing.number(), true);
         step.wake(job.waits_for, ms);
         true
     }
@@ -383,30 +373,41 @@ impl Session {
     }
 
     /// The first statement of a connection.
-    fn after_connect(&self, job: &Job) -> Next {
-        match &self.settings.database {
-            None => self.after_use(job),
-            Some((database, schema)) => {
-                let names = [Some(database), schema.as_ref()].into_iter().flatten();
-                let names: Vec<String> = names.map(|name| identifier(name)).collect();
-                Next::Statement(Stage::Use, format!("USE {}", names.join(".")))
-            }
-        }
-    }
-
-    fn after_use(&self, job: &Job) -> Next {
+    fn after_connect(&self, job: &mut Job) -> Next {
         let text = match &job.work {
             Work::Query { statement, .. } if !self.known.has(&statement.named) => &statement.named,
             Work::Ping { .. } => READ,
-            _ => return Next::Statement(Stage::Begin, BEGIN.to_owned()),
+            _ => return self.ask_within(&mut job.work),
         };
         Next::Statement(Stage::Check, question(text))
+    }
+
+    /// What is asked, behind what begins its transaction.
+    fn ask_within(&self, work: &mut Work) -> Next {
+        let begins = self.begins();
+        match work {
+            Work::Query { statement, .. } => {
+                Next::Statement(Stage::Ask, begins + &std::mem::take(&mut statement.filled))
+            }
+            Work::Catalog { text, .. } => Next::Statement(Stage::Ask, begins + text),
+            Work::Ping { .. } => Next::Statement(Stage::Begin, begins),
+        }
+    }
+
+    /// What stands before a statement: DuckDB parses all of a message before it runs any of it, runs one statement after the other up to the first that
+    /// fails, and answers the rows of the first that has some, which these have not.
+    fn begins(&self) -> String {
+        let Some((database, schema)) = &self.settings.database else {
+            return BEGIN.to_owned();
+        };
+        let names = [Some(database), schema.as_ref()].into_iter().flatten();
+        let names: Vec<String> = names.map(|name| identifier(name)).collect();
+        format!("USE {}; {BEGIN}", names.join("."))
     }
 
     /// A statement was carried out.
     fn prepared(&mut self, job: &mut Job, rows: &Rows<'_>, step: &mut Step) -> Result<Next, Error> {
         match (&job.stage, &mut job.work) {
-            (Stage::Use, _) => Ok(self.after_use(job)),
             (Stage::Check, work) => {
                 let parsed = parsed_of(rows)?;
                 match work {
@@ -416,14 +417,7 @@ impl Session {
                     }
                     _ => parsed.judge(0)?,
                 }
-                Ok(Next::Statement(Stage::Begin, BEGIN.to_owned()))
-            }
-            (Stage::Begin, Work::Query { statement, .. }) => {
-                let text = std::mem::take(&mut statement.filled);
-                Ok(Next::Statement(Stage::Ask, text))
-            }
-            (Stage::Begin, Work::Catalog { text, .. }) => {
-                Ok(Next::Statement(Stage::Ask, std::mem::take(text)))
+                Ok(self.ask_within(work))
             }
             (Stage::Begin, Work::Ping { .. }) => {
                 Ok(Next::Statement(Stage::Probe, PROBE.to_owned()))
@@ -445,13 +439,23 @@ impl Session {
         }
     }
 
+    /// What has succeeded is told at once, and its connection ended beside that.
+    fn leave(&mut self, job: &mut Job, step: &mut Step) -> bool {
+        if self.outgoing.may_end_beside()
+            && let Some(connection) = job.connection.take()
+        {
+            self.outgoing.end_beside(connection, step);
+        }
+        self.end(job, Ok(()), step)
+    }
+
     /// Ends the connection; without one there is nothing left to do.
     fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
         job.stage = Stage::End(outcome);
         match &job.connection {
             Some(connection) => {
-                let request = message(disconnect(connection), SMALL_RESPONSE_BYTES);
-                self.ask(job, request.timeout_ms(END_MS), step)
+                let request = end(connection);
+                self.ask(job, request, step)
             }
             None => conclude(job, step),
         }
@@ -465,14 +469,6 @@ fn busy(job: &Job, outcome: &Result<HttpResponse, HttpFailure>) -> Option<u32> {
     match (&job.stage, response.status) {
         (Stage::Connect, 429 | 503) if !job.is_cancelled => response.busy_pause_ms(job.tries),
         _ => None,
-    }
-}
-
-/// Whether a proxy has kept something from the server, or a wire broke.
-fn is_unheard(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
-    match outcome {
-        Ok(response) => matches!(response.status, 429 | 502..=504),
-        Err(failure) => failure.fault == WireFault::Reset,
     }
 }
 

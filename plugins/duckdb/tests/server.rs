@@ -3,14 +3,15 @@
 mod common;
 
 use common::{
-    DISCONNECT, Reply, Talk, class_and_code, fetched, goes_on, kind, query, raw, recorded, refuses,
-    reply, text,
+    CONNECT, DISCONNECT, Reply, Talk, asked_within, class_and_code, fetched, goes_on, kind, query,
+    raw, recorded, refuses, reply, text,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
 use souk_tests::wire::LIMITS;
 
-/// A statement is read by DuckDB's parser once, and runs in a transaction that only reads, on a connection that is ended.
+/// A statement is read by DuckDB's parser once, and runs in a transaction that only reads, on a connection that is ended. One that is known is answered after two
+/// requests; the third one ends the connection beside that.
 #[test]
 fn a_statement_is_judged_once_and_runs_in_a_transaction() {
     let mut talk = Talk::usual();
@@ -28,15 +29,13 @@ fn a_statement_is_judged_once_and_runs_in_a_transaction() {
             assert!(text(&talk.asked[0]).contains("json_serialize_sql('SELECT 1')"));
             talk.hears(0, reply("parsed_one")).unwrap();
         }
-        assert_eq!(text(&talk.asked[0]), "BEGIN TRANSACTION READ ONLY");
-        talk.hears(0, reply("success")).unwrap();
-        assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        assert_eq!(text(&talk.asked[0]), asked_within("SELECT 1"));
         talk.hears(0, reply("numbers")).unwrap();
-        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
-        talk.hears(0, reply("ended")).unwrap();
         assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        assert_eq!((talk.asked.len(), kind(&talk.asked[0])), (1, DISCONNECT));
+        talk.hears(0, reply("ended")).unwrap();
+        assert!(talk.asked.is_empty());
     }
-    assert!(talk.asked.is_empty());
 }
 
 /// What DuckDB's parser takes for anything but one query that reads tables is not run.
@@ -97,12 +96,14 @@ fn values_stand_where_the_parser_sees_them() {
         vec![Value::Text("x'y".into()), Value::Int64(1)],
         LIMITS,
     ));
-    for name in ["connected", "parsed", "success"] {
+    for name in ["connected", "parsed"] {
         talk.hears(0, reply(name)).unwrap();
     }
     assert_eq!(
         text(&talk.asked[0]),
-        "SELECT upper( CAST('x''y' AS VARCHAR) ), s.* FROM s.t AS s, range(3) WHERE a =  CAST('1' AS BIGINT) "
+        asked_within(
+            "SELECT upper( CAST('x''y' AS VARCHAR) ), s.* FROM s.t AS s, range(3) WHERE a =  CAST('1' AS BIGINT) "
+        )
     );
     talk.hears(0, refuses("Could not convert string 'x'y' to INT32"))
         .unwrap();
@@ -118,8 +119,13 @@ fn values_stand_where_the_parser_sees_them() {
 fn a_database_is_used_before_anything_is_asked() {
     let mut talk = Talk::open(json!({"database": "la\"ke.shop"})).unwrap();
     let id = talk.submit(Talk::select());
-    talk.hears(0, reply("connected")).unwrap();
-    assert_eq!(text(&talk.asked[0]), "USE \"la\"\"ke\".\"shop\"");
+    for name in ["connected", "parsed_one"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(
+        text(&talk.asked[0]),
+        "USE \"la\"\"ke\".\"shop\"; BEGIN TRANSACTION READ ONLY;\nSELECT 1"
+    );
     talk.hears(
         0,
         refuses("SET schema: No catalog + schema named \"x\" found."),
@@ -343,7 +349,7 @@ fn a_cancelled_statement_ends_its_connection() {
 fn a_statement_has_the_connections_time() {
     let mut talk = Talk::open(json!({"statement_timeout_ms": 250})).unwrap();
     let id = talk.submit(Talk::select());
-    for name in ["connected", "parsed_one", "success"] {
+    for name in ["connected", "parsed_one"] {
         talk.hears(0, reply(name)).unwrap();
     }
     assert_eq!(talk.asked[0].timeout_ms, 250);
@@ -371,7 +377,7 @@ fn a_busy_proxy_is_asked_again() {
         .unwrap();
     let error = talk.ended(id).unwrap().error();
     assert_eq!(error.class, ErrorClass::RateLimited);
-    for asked in 0..=4 {
+    for asked in 0..=3 {
         for status in [502, 503, 504] {
             if (asked, status) == (0, 503) {
                 continue;
@@ -381,7 +387,6 @@ fn a_busy_proxy_is_asked_again() {
             let answers = [
                 reply("connected"),
                 reply("parsed_one"),
-                reply("success"),
                 raw(200, &[], goes_on("filtered_ints")),
             ];
             for answer in answers.into_iter().take(asked) {
@@ -401,7 +406,7 @@ fn a_busy_proxy_is_asked_again() {
     }
 }
 
-/// A connection that is not ended stays at the server, with its transaction.
+/// A connection that is not ended stays at the server, with its transaction. Of what has failed the end is waited for.
 #[test]
 fn the_end_of_a_connection_is_told_twice() {
     for answer in [
@@ -411,10 +416,10 @@ fn the_end_of_a_connection_is_told_twice() {
         Err(WireFault::Reset),
     ] {
         let (mut talk, id) = Talk::asking();
-        talk.hears(0, reply("numbers")).unwrap();
+        talk.hears(0, refuses("boo")).unwrap();
         let asked = talk.asked[0].body.clone();
         talk.hears(0, answer.clone()).unwrap();
-        assert!(talk.asked.is_empty());
+        assert!(talk.asked.is_empty() && talk.ended(id).is_none());
         let paused = talk.wakes();
         assert_eq!(
             (kind(&talk.asked[0]), &talk.asked[0].body),
@@ -424,11 +429,91 @@ fn the_end_of_a_connection_is_told_twice() {
         assert!(2 * talk.asked[0].timeout_ms + paused < 2_000);
         talk.hears(0, answer).unwrap();
         assert!(talk.asked.is_empty() && talk.pauses.is_empty());
-        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        assert_eq!(talk.ended(id).unwrap().error().code, "sql_error");
     }
     let (mut talk, id) = Talk::asking();
-    talk.hears(0, reply("numbers")).unwrap();
+    talk.hears(0, refuses("boo")).unwrap();
     talk.hears(0, Err(WireFault::Timeout)).unwrap();
     assert!(talk.pauses.is_empty());
-    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    assert_eq!(talk.ended(id).unwrap().error().code, "sql_error");
+}
+
+/// For the end of what has succeeded nobody waits: nothing may be asked of the server while nobody asks for anything, so that it is told again with the next
+/// request, whose own connection is waited for until it has.
+#[test]
+fn an_end_beside_the_answer_is_told_twice() {
+    for answer in [raw(429, &[], ""), Err(WireFault::Reset)] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, reply("numbers")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        let asked = talk.asked[0].body.clone();
+        talk.hears(0, answer.clone()).unwrap();
+        assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+        let id = talk.submit(Talk::select());
+        assert_eq!(
+            (talk.asked.len(), kind(&talk.asked[1]), &talk.asked[1].body),
+            (2, DISCONNECT, &asked)
+        );
+        talk.hears(1, answer).unwrap();
+        talk.hears(0, reply("connected")).unwrap();
+        talk.hears(0, reply("numbers")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        talk.hears(0, reply("ended")).unwrap();
+        assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+    }
+    // As long as one was not heard, another is waited for.
+    let (mut talk, first) = Talk::asking();
+    let second = talk.submit(Talk::select());
+    talk.hears(1, reply("connected")).unwrap();
+    talk.hears(0, reply("numbers")).unwrap();
+    assert_eq!(talk.ended(first).unwrap().ok().rows, 1);
+    talk.hears(1, Err(WireFault::Reset)).unwrap();
+    talk.hears(0, reply("numbers")).unwrap();
+    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+    assert!(talk.ended(second).is_none());
+    talk.hears(0, reply("ended")).unwrap();
+    assert_eq!(talk.ended(second).unwrap().ok().rows, 1);
+}
+
+/// A host carries out 64 HTTP requests of a session at once: what is more waits, and is taken back by whoever gives up.
+#[test]
+fn what_is_under_way_is_bounded() {
+    let mut talk = Talk::usual();
+    let ids: Vec<u32> = (0..80).map(|_| talk.submit(Talk::select())).collect();
+    talk.cancel(ids[70]);
+    assert_eq!(
+        talk.ended(ids[70]).unwrap().error().code,
+        "cancelled",
+        "it was not sent"
+    );
+    let mut most = 0;
+    while let Some(asked) = talk.asked.first() {
+        most = most.max(talk.asked.len());
+        let answer = match kind(asked) {
+            CONNECT => reply("connected"),
+            DISCONNECT => reply("ended"),
+            _ if asked.body.len() > 200 => reply("parsed_one"),
+            _ => reply("numbers"),
+        };
+        talk.hears(0, answer).unwrap();
+    }
+    assert_eq!(most, 64);
+    for id in ids.into_iter().filter(|id| *id != 71) {
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    }
+    // Whoever gives up while 64 are under way has nothing sent afterwards but the end of his connection.
+    let (mut talk, id) = Talk::asking();
+    let others: Vec<u32> = (0..63).map(|_| talk.submit(Talk::select())).collect();
+    talk.cancel(id);
+    for id in others {
+        talk.cancel(id);
+    }
+    assert_eq!(talk.asked.len(), 64);
+    let answers = talk.asked.len();
+    for _ in 0..answers {
+        talk.hears(0, Err(WireFault::Refused)).unwrap();
+    }
+    assert_eq!((talk.asked.len(), kind(&talk.asked[0])), (1, DISCONNECT));
+    talk.hears(0, reply("ended")).unwrap();
+    assert!(talk.asked.is_empty());
 }

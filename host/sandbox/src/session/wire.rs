@@ -45,6 +45,8 @@ const GO_BYTES: usize = 256 << 10;
 const READ_COST: usize = 4 << 10;
 /// What a source may send while nothing is asked of it: notices, parameters that change.
 const UNASKED_BYTES_MAX: usize = 1 << 20;
+/// HTTP requests that are given no longer than this come to their end before a session is closed.
+const WINDS_UP: Duration = Duration::from_secs(2);
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
@@ -70,6 +72,8 @@ pub(crate) struct WireSession {
     /// Of its HTTP requests and pauses.
     pace: Pace,
     pauses: FuturesUnordered<Later>,
+    /// When the last of its short HTTP requests has ended.
+    winds_up_until: Option<Instant>,
     /// A pause that outlasts what was in flight is forgotten: the guest still waits for it.
     has_forgotten: bool,
     errands: FuturesUnordered<Later>,
@@ -141,6 +145,7 @@ impl WireSession {
             asides: 0,
             pace: Pace::default(),
             pauses: FuturesUnordered::new(),
+            winds_up_until: None,
             has_forgotten: false,
             errands: FuturesUnordered::new(),
             on_errand: false,
@@ -185,7 +190,10 @@ impl WireSession {
                     return End::Broke(closed());
                 }
                 if lease.handle.is_closing() && !lease.handle.has_jobs() {
-                    return End::Closed;
+                    match self.winds_up() {
+                        Some(until) => self.arm(until),
+                        None => return End::Closed,
+                    }
                 }
                 if self.streamed > UNASKED_BYTES_MAX {
                     return End::Broke(unasked());
@@ -215,6 +223,17 @@ impl WireSession {
             && !self.has_forgotten
             && lease.in_flight.is_awaited()
             && !lease.handle.has_jobs()
+    }
+
+    /// Until when a session that is to be closed waits for what it has asked beside its last answer: that it is done with something at its source.
+    /// What was given longer is of a request that nobody waits for any more.
+    fn winds_up(&self) -> Option<Instant> {
+        match &self.wire {
+            Wire::Http { exchanges, .. } if !exchanges.is_empty() => {
+                self.winds_up_until.filter(|until| Instant::now() < *until)
+            }
+            _ => None,
+        }
     }
 
     /// A wire that can always be read must not keep others on this worker from their turn, nor requests from
@@ -255,7 +274,8 @@ impl WireSession {
         let handle = &lease.handle;
         handle.register(cx);
         self.nudged |= handle.take_nudge();
-        let ends = || lease.in_flight.is_empty() || lease.pool.is_cut();
+        let ends =
+            || lease.pool.is_cut() || (lease.in_flight.is_empty() && self.winds_up().is_none());
         if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }

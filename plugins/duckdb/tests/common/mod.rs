@@ -122,10 +122,10 @@ impl Talk {
     pub fn asking() -> (Talk, u32) {
         let mut talk = Talk::usual();
         let id = talk.submit(Talk::select());
-        for name in ["connected", "parsed_one", "success"] {
+        for name in ["connected", "parsed_one"] {
             talk.hears(0, reply(name)).unwrap();
         }
-        assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        assert_eq!(text(&talk.asked[0]), asked_within("SELECT 1"));
         (talk, id)
     }
 
@@ -147,11 +147,17 @@ impl Talk {
     }
 }
 
+/// A statement behind what begins its transaction.
+pub fn asked_within(statement: &str) -> String {
+    format!("BEGIN TRANSACTION READ ONLY;\n{statement}")
+}
+
 /// What a message is.
 pub fn kind(request: &HttpRequest) -> u8 {
     request.body[2]
 }
 
+pub const CONNECT: u8 = 1;
 pub const DISCONNECT: u8 = 11;
 
 /// The statement that a request asks, where it is short.

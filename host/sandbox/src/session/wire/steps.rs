@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::FuturesUnordered;
 
-use super::{Wire, WireSession};
+use super::{WINDS_UP, Wire, WireSession};
 use crate::{
     fault::Fault,
     pool::{Job, timed_out},
@@ -107,6 +107,11 @@ impl WireSession {
                     return Err(broken(format!(
                         "it made more than {EXCHANGES_MAX} HTTP requests at once"
                     )));
+                }
+                let within = Duration::from_millis(u64::from(request.timeout_ms));
+                if within <= WINDS_UP {
+                    let until = Instant::now() + within;
+                    self.winds_up_until = self.winds_up_until.max(Some(until));
                 }
                 exchanges.push(exchange(origin, request, &mut self.pace)?);
             }

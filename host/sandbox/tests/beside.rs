@@ -1,0 +1,71 @@
+//! What a session over HTTP asks beside its last answer, and how long it is waited for where the session is closed.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::*;
+use souk_sandbox::{Grant, PoolLimits, Source};
+use souk_tests::{guests, seller_api::SellerApi};
+use tokio::net::TcpListener;
+
+fn source(base_url: String) -> Arc<Source> {
+    let mut source = source_with("ends-beside", "{}", PoolLimits::default());
+    Arc::get_mut(&mut source).expect("nobody else has it").grant = Grant::Http {
+        base_url,
+        attach: Vec::new(),
+        ca_pem: None,
+    };
+    source
+}
+
+/// A session that has answered, and is closed at the same moment, comes to the end of what it has asked for less than two seconds.
+#[tokio::test]
+async fn a_session_is_done_with_its_source_before_it_is_closed() {
+    let api = SellerApi::start().await;
+    let sandbox = with_guest(guests::ENDS_BESIDE).await;
+    let source = source(api.base_url());
+    run(&sandbox, &source, "select ms_900").await.unwrap();
+    sandbox.shut_down(within(10)).await;
+    assert_eq!(api.calls(), 1);
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
+}
+
+/// The same of a data connection that is changed or deleted.
+#[tokio::test]
+async fn a_session_is_done_with_its_source_before_it_is_forgotten() {
+    let api = SellerApi::start().await;
+    let sandbox = with_guest(guests::ENDS_BESIDE).await;
+    let source = source(api.base_url());
+    run(&sandbox, &source, "select ms_900").await.unwrap();
+    sandbox.forget(&source.company, &source.connection);
+    let since = Instant::now();
+    while api.calls() == 0 {
+        assert!(since.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A source that does not answer is not waited for longer than it was given, nor at all where that is long, nor by a host whose time is over.
+#[tokio::test]
+async fn a_silent_source_keeps_no_session() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    for (statement, deadline, longest) in [
+        ("select ms_400", 10, 1_500),
+        ("select ms_10000", 10, 300),
+        ("select ms_1900", 0, 300),
+    ] {
+        let sandbox = with_guest(guests::ENDS_BESIDE).await;
+        let source = source(format!("http://{address}"));
+        run(&sandbox, &source, statement).await.unwrap();
+        let begun = Instant::now();
+        sandbox.shut_down(within(deadline)).await;
+        let took = begun.elapsed();
+        assert!(
+            took < Duration::from_millis(longest),
+            "{statement}: {took:?}"
+        );
+    }
+}
