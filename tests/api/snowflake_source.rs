@@ -1,5 +1,7 @@
 //! A Snowflake as a source, through the connector `snowflake`. The server is of the tests, made of Snowflake's documentation.
 
+use std::time::Duration;
+
 use serde_json::json;
 use souk_tests::{Company, Snowflake};
 
@@ -117,4 +119,38 @@ async fn snowflake_stops_what_is_abandoned() {
     )
     .await;
     assert!(server.requests().contains(&"POST cancel".to_owned()));
+}
+
+/// Over HTTP nobody waits for somebody else's statement: more run at once than a data connection has sessions.
+#[tokio::test]
+async fn slow_statements_run_side_by_side() {
+    const AT_ONCE: usize = 24;
+    let server = Snowflake::start().await;
+    let (seller, connection) = seller(&server).await;
+    let asset = seller
+        .asset(
+            &connection,
+            json!({"sql_logic": "SELECT COUNT(*) AS N FROM MATCHES"}),
+        )
+        .await;
+    let path = seller.path(&format!("/assets/{asset}/execute"));
+    let ask = || seller.client.post(&path, json!({"params": {}}));
+    // From the first one on it is known to be slow.
+    server.takes(Duration::from_millis(100));
+    ask().await.expect(200);
+    server.takes(Duration::from_secs(3));
+    let all = futures_util::future::join_all((0..AT_ONCE).map(|_| ask()));
+    let seen = async {
+        let mut most = 0;
+        while most < AT_ONCE {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            most = most.max(server.running());
+        }
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(20), seen);
+    let (answers, seen) = tokio::join!(all, seen);
+    seen.expect("all at once");
+    for answer in answers {
+        assert_eq!(answer.expect(200).at("/data/answer_value"), 100);
+    }
 }

@@ -4,7 +4,7 @@
 //! A session is polled by the thread that opened it, and a request prefers the sessions of its own
 //! thread: then it never changes threads. With `pipelining` a request joins a session whose oldest
 //! request is young, so that many clients share few backends and few system calls; a session that
-//! is busy with something slow takes no more.
+//! is busy with something slow takes no more, over HTTP few more.
 
 mod breaker;
 mod gauge;
@@ -56,6 +56,9 @@ use crate::{
 const JOIN_AGE_US: u64 = 2_000;
 /// Requests in flight on one session. More gain nothing: the wire is full long before.
 const DEPTH_MAX: usize = 64;
+/// Over HTTP nobody waits behind somebody else's statement, however slow: so many share a session, whose guest they keep busy only with their
+/// answers. All sessions of a data connection have thirty-two at the source then.
+const SLOW_DEPTH_MAX: usize = 4;
 
 /// How long after its last request a company still counts as one that others must not keep waiting.
 const OF_LATE_US: u64 = 2_000_000;
@@ -197,7 +200,9 @@ impl Pool {
     pub fn submit(self: &Arc<Pool>, mut job: Job, now: Instant) -> Result<bool, Fault> {
         let now_us = self.shared.micros(now);
         self.used_us.store(now_us, Ordering::Relaxed);
-        job.alone = self.pipelining && self.pace.is_slow(&job.request);
+        job.alone = self.pipelining
+            && self.pace.is_slow(&job.request)
+            && !(self.shares_slow() && matches!(job.request, Request::Query(_)));
         let mut state = self.state.lock();
         let home = home();
         let place = if state.queue.is_empty() {
@@ -250,6 +255,10 @@ impl Pool {
                 Ok(false)
             }
         }
+    }
+
+    fn shares_slow(&self) -> bool {
+        self.connector.need == Need::Http
     }
 
     /// Whether a request that a session of another thread serves should find one on its own next time. A session on files has a page cache in
@@ -536,11 +545,15 @@ impl Pool {
             // One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
             // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
             let takes_turns = self.connector.need == Need::Directory && session.home == home;
+            let is_young = || {
+                let oldest_us = session.oldest_us.load(Ordering::Relaxed);
+                now_us.saturating_sub(oldest_us) < JOIN_AGE_US
+            };
             let joins = (self.pipelining || takes_turns)
                 && !alone
                 && depth > 0
                 && depth < DEPTH_MAX
-                && now_us.saturating_sub(session.oldest_us.load(Ordering::Relaxed)) < JOIN_AGE_US;
+                && ((self.shares_slow() && depth < SLOW_DEPTH_MAX) || is_young());
             if session.home != home {
                 if remote.is_none() && (depth == 0 || joins) {
                     remote = Some(session);
