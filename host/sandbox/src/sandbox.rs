@@ -517,7 +517,7 @@ impl Sandbox {
             deadline,
             ticket: ticket.clone(),
             attempts: 0,
-            alone: false,
+            joins_below: 0,
         };
         let placed = pool.submit(job, now)?;
         let waiting = Waiting(ticket);
@@ -551,7 +551,7 @@ impl Sandbox {
             deadline,
             ticket: ticket.clone(),
             attempts: 0,
-            alone: false,
+            joins_below: 0,
         };
         pool.submit(job, Instant::now())?;
         let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;

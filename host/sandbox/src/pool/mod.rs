@@ -200,13 +200,11 @@ impl Pool {
     pub fn submit(self: &Arc<Pool>, mut job: Job, now: Instant) -> Result<bool, Fault> {
         let now_us = self.shared.micros(now);
         self.used_us.store(now_us, Ordering::Relaxed);
-        job.alone = self.pipelining
-            && self.pace.is_slow(&job.request)
-            && !(self.shares_slow() && matches!(job.request, Request::Query(_)));
+        job.joins_below = self.joins_below(&job.request);
         let mut state = self.state.lock();
         let home = home();
         let place = if state.queue.is_empty() {
-            self.place(&state, home, now_us, job.alone, 1)
+            self.place(&state, home, now_us, job.joins_below, 1)
         } else {
             Place::Wait
         };
@@ -257,6 +255,15 @@ impl Pool {
         }
     }
 
+    /// Below how many requests in flight a session may be joined by this one.
+    fn joins_below(&self, request: &Request) -> usize {
+        match request {
+            _ if !self.pipelining || !self.pace.is_slow(request) => DEPTH_MAX,
+            Request::Query(_) if self.shares_slow() => SLOW_DEPTH_MAX,
+            _ => 0,
+        }
+    }
+
     fn shares_slow(&self) -> bool {
         self.connector.need == Need::Http
     }
@@ -282,10 +289,10 @@ impl Pool {
         let home = home();
         loop {
             let mut state = self.state.lock();
-            let Some(alone) = state.queue.front().map(|job| job.alone) else {
+            let Some(joins_below) = state.queue.front().map(|job| job.joins_below) else {
                 return;
             };
-            match self.place(&state, home, now_us, alone, 0) {
+            match self.place(&state, home, now_us, joins_below, 0) {
                 Place::On(session) => {
                     if let Some(job) = self.dequeue(&mut state) {
                         session.push(job, now_us);
@@ -527,13 +534,13 @@ impl Pool {
         ]
     }
 
-    /// `alone`: the job shares no session. `extra`: jobs to place that are not in the queue yet.
+    /// `joins_below`: of the job, see there. `extra`: jobs to place that are not in the queue yet.
     fn place(
         self: &Arc<Pool>,
         state: &State,
         home: u64,
         now_us: u64,
-        alone: bool,
+        joins_below: usize,
         extra: usize,
     ) -> Place {
         let (mut local, mut idle, mut remote) = (None, None, None);
@@ -545,15 +552,14 @@ impl Pool {
             // One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
             // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
             let takes_turns = self.connector.need == Need::Directory && session.home == home;
-            let is_young = || {
-                let oldest_us = session.oldest_us.load(Ordering::Relaxed);
-                now_us.saturating_sub(oldest_us) < JOIN_AGE_US
-            };
+            let oldest_us = session.oldest_us.load(Ordering::Relaxed);
+            // Zero: its guest is busy, or what it has shares with nobody.
+            let is_young = now_us.saturating_sub(oldest_us) < JOIN_AGE_US;
+            let is_shared = self.shares_slow() && oldest_us > 0 && depth < SLOW_DEPTH_MAX;
             let joins = (self.pipelining || takes_turns)
-                && !alone
                 && depth > 0
-                && depth < DEPTH_MAX
-                && ((self.shares_slow() && depth < SLOW_DEPTH_MAX) || is_young());
+                && depth < joins_below
+                && (is_young || is_shared);
             if session.home != home {
                 if remote.is_none() && (depth == 0 || joins) {
                     remote = Some(session);

@@ -23,8 +23,8 @@ pub(crate) struct Job {
     pub ticket: Arc<Ticket>,
     /// Times that it was submitted to a session that then died.
     pub attempts: u8,
-    /// Slow at its source: no other request joins it on its session.
-    pub alone: bool,
+    /// It joins sessions with fewer requests than this; none, and none joins it, where it is slow at its source and others would wait behind it.
+    pub joins_below: usize,
 }
 
 pub(crate) struct Handle {
@@ -66,7 +66,7 @@ impl Handle {
         job.ticket.assign(Some(self.clone()));
         if self.depth.fetch_add(1, Ordering::AcqRel) == 0 {
             // As if it had begun long ago: nobody joins it.
-            let begun = if job.alone { 0 } else { now_us };
+            let begun = if job.joins_below == 0 { 0 } else { now_us };
             self.oldest_us.store(begun, Ordering::Relaxed);
         }
         let mut inbox = self.inbox.lock();

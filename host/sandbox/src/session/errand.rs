@@ -94,7 +94,7 @@ async fn run(pool: &Arc<Pool>, message: Vec<u8>) -> Result<(), Fault> {
         deadline,
         ticket,
         attempts: 0,
-        alone: true,
+        joins_below: 0,
     };
     handle.push(job, now_us);
     // It ends when it has answered this.
