@@ -339,6 +339,7 @@ mod tests {
             assert_eq!(tally.bytes(), 0);
         }
     }
+
     /// In how many pieces so many bytes leave to a client that takes them at once, and how long that takes.
     async fn sends(tally: &Arc<Tally>, bytes: usize) -> (usize, Duration) {
         let mut response = Response::new(Body::from(vec![b'x'; bytes]));
