@@ -601,6 +601,16 @@ impl Pool {
         }
     }
 
+    /// A call was cut off on a worker.
+    pub fn was_too_slow(&self) {
+        self.pressure.cut_off(self.shared.micros(Instant::now()));
+    }
+
+    /// A call returned more than a worker looks at.
+    pub fn was_too_much(&self) {
+        self.pressure.keep_off(self.shared.micros(Instant::now()));
+    }
+
     /// Why a request has waited in the queue until its deadline.
     pub fn waited(&self) -> Fault {
         let state = self.state.lock();

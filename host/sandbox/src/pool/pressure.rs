@@ -7,10 +7,15 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
+
 /// How long a connection stays in the lanes before its calls are tried on the workers again.
 const LANED: Duration = Duration::from_secs(10);
-/// After a call that had to be cut off on a worker.
-const LANED_LONG: Duration = Duration::from_secs(60);
+/// After a call that had to be cut off on a worker: at first, for it may have been the machine that stood still, and at most.
+const CUT_FIRST: Duration = Duration::from_secs(1);
+const CUT_LONGEST: Duration = Duration::from_secs(60);
+/// A call that is cut off within this time of coming back from the lanes sends its connection there for twice as long as before.
+const PROBATION: Duration = Duration::from_secs(60);
 /// With a tick every millisecond, more than one call in this many that meets one means calls of 125 us and longer.
 const CALLS_PER_TICK: u32 = 8;
 /// Fewer ticks than this may be bad luck.
@@ -22,6 +27,14 @@ const CALLS_MAX: u32 = 4_096;
 #[derive(Default)]
 pub(crate) struct Pressure {
     laned_until_us: AtomicU64,
+    /// After calls that were cut off: until when, and for how long the last time.
+    cut: Mutex<Cut>,
+}
+
+#[derive(Default)]
+struct Cut {
+    until_us: u64,
+    span_us: u64,
 }
 
 /// What one session has seen. Its own, so that counting costs no atomic.
@@ -41,18 +54,37 @@ impl Pressure {
 
     /// A call was cut off on a worker.
     pub fn cut_off(&self, now_us: u64) {
-        self.lane(now_us, LANED_LONG);
+        let mut cut = self.cut.lock();
+        // Another session of the connection was called before it was known.
+        if now_us < cut.until_us {
+            return;
+        }
+        let is_again = cut.span_us > 0 && now_us < cut.until_us + micros(PROBATION);
+        cut.span_us = match is_again {
+            true => (2 * cut.span_us).min(micros(CUT_LONGEST)),
+            false => micros(CUT_FIRST),
+        };
+        cut.until_us = now_us + cut.span_us;
+        self.lane_until(cut.until_us);
+    }
+
+    /// A call returned more than a worker looks at, as it would again.
+    pub fn keep_off(&self, now_us: u64) {
+        self.lane_until(now_us + micros(CUT_LONGEST));
     }
 
     /// Calls are long, and somebody else would have to wait for them.
     pub fn leave(&self, now_us: u64) {
-        self.lane(now_us, LANED);
+        self.lane_until(now_us + micros(LANED));
     }
 
-    fn lane(&self, now_us: u64, time: Duration) {
-        let until_us = now_us + time.as_micros() as u64;
+    fn lane_until(&self, until_us: u64) {
         self.laned_until_us.fetch_max(until_us, Ordering::Relaxed);
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    time.as_micros() as u64
 }
 
 impl Sampled {
@@ -88,15 +120,35 @@ mod tests {
         assert_eq!(known, 10);
     }
 
-    /// Those that are long leave for a while, those that were cut off for longer.
+    /// Those that are long leave for a while.
     #[test]
     fn connections_leave_for_a_while() {
         let pressure = Pressure::default();
         assert!(!pressure.is_laned(|| 1));
         pressure.leave(1);
         assert!(pressure.is_laned(|| 1));
-        assert!(!pressure.is_laned(|| LANED.as_micros() as u64 + 2));
-        pressure.cut_off(1);
-        assert!(pressure.is_laned(|| LANED.as_micros() as u64 + 2));
+        assert!(!pressure.is_laned(|| micros(LANED) + 2));
+    }
+
+    /// One call that is cut off costs a second; who is cut off whenever it is tried on a worker is tried once a minute.
+    #[test]
+    fn who_is_cut_off_again_leaves_for_longer() {
+        let pressure = Pressure::default();
+        let mut now_us = 1;
+        let mut spans = Vec::new();
+        for _ in 0..8 {
+            pressure.cut_off(now_us);
+            // Another session's, that was under way.
+            pressure.cut_off(now_us + 1);
+            let began_us = now_us;
+            while pressure.is_laned(|| now_us) {
+                now_us += 100_000;
+            }
+            spans.push((now_us - began_us) / 1_000_000);
+        }
+        assert_eq!(spans, [1, 2, 4, 8, 16, 32, 60, 60]);
+        now_us += micros(PROBATION);
+        pressure.cut_off(now_us);
+        assert!(!pressure.is_laned(|| now_us + micros(CUT_FIRST)));
     }
 }

@@ -142,8 +142,11 @@ impl DirectorySession {
         let step = match result {
             Ok(step) => step,
             Err(CallError::TooSlow(fault)) => {
-                let pool = &lease.pool;
-                pool.pressure.cut_off(pool.shared.micros(Instant::now()));
+                lease.pool.was_too_slow();
+                return Err(End::Cut(fault));
+            }
+            Err(CallError::TooMuch(fault)) => {
+                lease.pool.was_too_much();
                 return Err(End::Cut(fault));
             }
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),

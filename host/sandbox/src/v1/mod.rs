@@ -199,9 +199,10 @@ impl Functions {
 pub(crate) enum CallError {
     /// The guest broke: a trap, a loop, no memory, or an answer outside the contract.
     Lost(Fault),
-    /// A call took longer on a worker, or returned more there, than that has time for. The same call may well
-    /// succeed in a lane.
+    /// A call took longer on a worker than that has time for. The same call may well succeed in a lane.
     TooSlow(Fault),
+    /// A call returned more on a worker than that has time for; so too.
+    TooMuch(Fault),
     /// The guest says that the session cannot go on.
     Ended(GuestError),
 }
@@ -425,7 +426,7 @@ impl<T: GuestState> Guest<T> {
                 let fault = fault(&mut self.store, error);
                 Err(match fault.code.as_str() {
                     BUDGET_EXCEEDED if !in_turns => CallError::TooSlow(fault),
-                    LIFT_EXCEEDED if on_worker => CallError::TooSlow(fault),
+                    LIFT_EXCEEDED if on_worker => CallError::TooMuch(fault),
                     _ => CallError::Lost(fault),
                 })
             }

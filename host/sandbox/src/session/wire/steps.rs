@@ -36,8 +36,11 @@ impl WireSession {
             Ok(step) => step,
             Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
             Err(CallError::TooSlow(fault)) => {
-                let pool = &lease.pool;
-                pool.pressure.cut_off(pool.shared.micros(Instant::now()));
+                lease.pool.was_too_slow();
+                return Err(End::Cut(fault));
+            }
+            Err(CallError::TooMuch(fault)) => {
+                lease.pool.was_too_much();
                 return Err(End::Cut(fault));
             }
             Err(CallError::Ended(error)) if is_unavailable(&error) || self.peer_closed => {
