@@ -11,7 +11,7 @@ use crate::json::Field;
 ///
 /// Every page has one, so that whole columns are hashed and not values: by value it took a tenth of the time of a page with 1,000 rows.
 pub fn digest(output: &Output, fields: &[Field], rows: usize) -> u64 {
-    let mut hash = Hash::new();
+    let mut hash = Hash::of(output.bytes);
     hash.update(&(rows as u64).to_le_bytes());
     for field in fields {
         hash.update(&field.digest.to_le_bytes());
@@ -48,11 +48,14 @@ struct Hash {
 
 /// A page of some tens of rows; within what the processor has at hand.
 const TOGETHER: usize = 8 << 10;
+/// What a row of some columns has beside its values: marks of the columns, lengths. Nothing but a first size.
+const BESIDE: usize = 256;
 
 impl Hash {
-    fn new() -> Hash {
+    /// For values of so many bytes, or some more. Of a single row that is so little that the allocator has it at hand.
+    fn of(bytes: usize) -> Hash {
         Hash {
-            together: Vec::with_capacity(TOGETHER),
+            together: Vec::with_capacity((bytes + BESIDE).min(TOGETHER)),
             going_on: None,
         }
     }
@@ -165,7 +168,7 @@ mod tests {
         let bytes: Vec<u8> = (0..5 * TOGETHER).map(|n| (n * 7 % 251) as u8).collect();
         for length in [0, 1, 240, 1_000, TOGETHER, TOGETHER + 1, bytes.len()] {
             for piece in [1, 63, 4_096, TOGETHER + 7] {
-                let mut hash = Hash::new();
+                let mut hash = Hash::of(0);
                 bytes[..length]
                     .chunks(piece)
                     .for_each(|piece| hash.update(piece));
