@@ -1,8 +1,124 @@
 //! Values of JSON as sources write them and as columns of `json` hold them, without a tree in between.
 
-use serde::de::IgnoredAny;
+use crate::Error;
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor,
+};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::fmt;
+
+/// A document, of which parts may borrow. That it is text is seen once for all of it: [`serde_json::from_slice`] looks at each value by itself,
+/// and twice at one that is kept as a [`RawValue`].
+pub fn read<'a, T: Deserialize<'a>>(document: &'a [u8]) -> serde_json::Result<T> {
+    serde_json::from_str(utf8(document)?)
+}
+
+/// Bytes as the text that a document is.
+pub fn utf8(document: &[u8]) -> serde_json::Result<&str> {
+    std::str::from_utf8(document).map_err(serde_json::Error::custom)
+}
+
+/// Why rows were not read to their end.
+pub enum Unread {
+    /// They are no list of lists, or one of those is too long.
+    Malformed(serde_json::Error),
+    /// A row was refused.
+    Refused(Error),
+}
+
+/// Hands on the cells of one row after the other of a list of lists, until one is refused: all of them at once would take many times the
+/// memory of their text. None has more than `cells_max`.
+pub fn rows<'a>(
+    list: &'a RawValue,
+    cells_max: usize,
+    mut each: impl FnMut(&[&'a RawValue]) -> Result<(), Error>,
+) -> Result<(), Unread> {
+    let mut refused = None;
+    let visitor = Rows {
+        cells_max,
+        each: |row: &[&'a RawValue]| match each(row) {
+            Ok(()) => true,
+            Err(error) => {
+                refused = Some(error);
+                false
+            }
+        },
+    };
+    let outcome = serde_json::Deserializer::from_str(list.get()).deserialize_seq(visitor);
+    match refused {
+        Some(error) => Err(Unread::Refused(error)),
+        None => outcome.map_err(Unread::Malformed),
+    }
+}
+
+/// Goes through rows as long as it is told to go on.
+struct Rows<F> {
+    cells_max: usize,
+    each: F,
+}
+
+impl<'de, F: FnMut(&[&'de RawValue]) -> bool> Visitor<'de> for Rows<F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut rows: A) -> Result<(), A::Error> {
+        let mut cells = Vec::new();
+        loop {
+            let row = Cells {
+                cells: &mut cells,
+                cells_max: self.cells_max,
+            };
+            if rows.next_element_seed(row)?.is_none() {
+                return Ok(());
+            }
+            if !(self.each)(&cells) {
+                return Err(A::Error::custom("a row is not taken"));
+            }
+        }
+    }
+}
+
+/// Takes the cells of a row in place of those of the last one.
+struct Cells<'c, 'de> {
+    cells: &'c mut Vec<&'de RawValue>,
+    cells_max: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Cells<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Cells<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a row")
+    }
+
+    // Else the library's own error would tell all of it.
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        Err(E::custom("a text where a row is expected"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
+        self.cells.clear();
+        while let Some(cell) = row.next_element()? {
+            if self.cells.len() == self.cells_max {
+                return Err(A::Error::custom("a row has too many cells"));
+            }
+            self.cells.push(cell);
+        }
+        Ok(())
+    }
+}
 
 /// The text that a value is; `None` where it is something else.
 pub fn text(value: &RawValue) -> Option<Cow<'_, str>> {

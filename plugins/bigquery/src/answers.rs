@@ -1,8 +1,13 @@
 //! What BigQuery answers, as far as it is read. Whole numbers of 64 bits are texts in its JSON.
 
+use std::fmt;
+
 use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse};
+use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
 use crate::errors;
 
@@ -17,12 +22,116 @@ pub struct Results<'a> {
     #[serde(borrow)]
     pub schema: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub rows: Vec<Row<'a>>,
+    pub rows: FoundRows<'a>,
     total_rows: Option<String>,
     /// There are more rows.
     pub page_token: Option<String>,
 }
 
+/// The cells of all rows, one after the other: lists of their own would be allocated for each row.
+#[derive(Default)]
+pub struct FoundRows<'a> {
+    cells: Vec<&'a RawValue>,
+    /// Where each row ends.
+    ends: Vec<usize>,
+}
+
+impl<'a> FoundRows<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = &[&'a RawValue]> {
+        let mut begin = 0;
+        self.ends.iter().map(move |end| {
+            let row = &self.cells[begin..*end];
+            begin = *end;
+            row
+        })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for FoundRows<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FoundRows<'a>, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = FoundRows<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("rows")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<FoundRows<'de>, A::Error> {
+                let mut all = FoundRows::default();
+                while rows.next_element_seed(OfRow(&mut all.cells))?.is_some() {
+                    all.ends.push(all.cells.len());
+                }
+                Ok(all)
+            }
+        }
+        from.deserialize_seq(All)
+    }
+}
+
+/// `{"f": [{"v": …}, …]}`: appends its cells.
+struct OfRow<'c, 'de>(&'c mut Vec<&'de RawValue>);
+
+impl<'de> DeserializeSeed<'de> for OfRow<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OfRow<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a row")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
+        let mut found = false;
+        while let Some(name) = row.next_key::<&RawValue>()? {
+            match (name.get(), found) {
+                ("\"f\"", false) => {
+                    row.next_value_seed(OfCells(self.0))?;
+                    found = true;
+                }
+                ("\"f\"", true) => return Err(A::Error::custom("a row has its cells twice")),
+                _ => drop(row.next_value::<IgnoredAny>()?),
+            }
+        }
+        match found {
+            true => Ok(()),
+            false => Err(A::Error::custom("a row without cells")),
+        }
+    }
+}
+
+struct OfCells<'c, 'de>(&'c mut Vec<&'de RawValue>);
+
+impl<'de> DeserializeSeed<'de> for OfCells<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OfCells<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("cells")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
+        while let Some(cell) = cells.next_element::<Cell<'_>>()? {
+            self.0.push(cell.value);
+        }
+        Ok(())
+    }
+}
+
+/// A row within a value.
 #[derive(Deserialize)]
 pub struct Row<'a> {
     #[serde(borrow, rename = "f")]
@@ -108,7 +217,7 @@ pub fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse
 
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
-    serde_json::from_slice(&response.body).map_err(|error| malformed().detail(error.to_string()))
+    json::read(&response.body).map_err(|error| malformed().detail(error.to_string()))
 }
 
 pub fn malformed() -> Error {

@@ -39,13 +39,11 @@ impl Reading {
         };
         let room = value_bytes_max(limits);
         let mut batches = self.told.page(&shape, limits);
-        for row in &page.rows {
-            let cells = &row.cells;
+        for cells in page.rows.iter() {
             if cells.len() != shape.types.len() {
                 return Err(malformed());
             }
-            let full =
-                batches.row(|place, kind, into| push(kind, cells[place].value, into, room))?;
+            let full = batches.row(|place, kind, into| push(kind, cells[place], into, room))?;
             full.into_iter().for_each(|batch| step.batch(id, batch));
         }
         let rest = batches.rest();

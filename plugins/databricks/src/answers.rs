@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse, json};
+use souk_sdk::json::{self, Unread};
+use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 /// Columns that a result has at most.
 pub const COLUMNS_MAX: usize = 10_000;
@@ -133,7 +134,7 @@ impl<'a> Chunk<'a> {
         self.taken.get()
     }
 
-    /// Hands on the cells of one row after the other, until one is refused: all of them at once take many times the memory of their text.
+    /// Hands on the cells of one row after the other, until one is refused.
     pub fn rows(
         &self,
         mut each: impl FnMut(&[&'a RawValue]) -> Result<(), Error>,
@@ -144,20 +145,17 @@ impl<'a> Chunk<'a> {
         let Some(rows) = self.data_array.filter(|rows| rows.get() != "null") else {
             return Ok(());
         };
-        let mut refused = None;
         if !rows.get().starts_with('[') {
             return Err(malformed());
         }
-        let visitor = Rows(|row: &[&'a RawValue]| {
-            let outcome = each(row);
+        let each = |row: &[&'a RawValue]| {
             self.taken.set(self.taken.get() + 1);
-            outcome.is_ok() || refused.insert(outcome).is_ok()
-        });
-        let outcome = serde_json::Deserializer::from_str(rows.get()).deserialize_seq(visitor);
-        match refused {
-            Some(refused) => refused,
-            None => outcome.map_err(|error| malformed().detail(error.to_string())),
-        }
+            each(row)
+        };
+        json::rows(rows, COLUMNS_MAX, each).map_err(|unread| match unread {
+            Unread::Refused(error) => error,
+            Unread::Malformed(error) => malformed().detail(error.to_string()),
+        })
     }
 }
 
@@ -231,65 +229,13 @@ fn beginning<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(read.unwrap_or_default())
 }
 
-/// Goes through rows as long as it is told to go on.
-struct Rows<F>(F);
-
-impl<'de, F: FnMut(&[&'de RawValue]) -> bool> Visitor<'de> for Rows<F> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut rows: A) -> Result<(), A::Error> {
-        let mut cells = Vec::new();
-        while rows.next_element_seed(Cells(&mut cells))?.is_some() {
-            if !self.0(&cells) {
-                return Err(A::Error::custom("a row is not taken"));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Takes the cells of a row in place of those of the last one.
-struct Cells<'c, 'de>(&'c mut Vec<&'de RawValue>);
-
-impl<'de> DeserializeSeed<'de> for Cells<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Cells<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a row")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
-        Err(E::custom(A_TEXT))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
-        self.0.clear();
-        while let Some(cell) = row.next_element()? {
-            if self.0.len() == COLUMNS_MAX {
-                return Err(A::Error::custom("a row has too many cells"));
-            }
-            self.0.push(cell);
-        }
-        Ok(())
-    }
-}
-
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
-    let mut json = serde_json::Deserializer::from_slice(&response.body);
-    let read = part(&mut json).and_then(|read| json.end().map(|()| read));
+    let read = json::utf8(&response.body).and_then(|text| {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let read = part(&mut from)?;
+        from.end().map(|()| read)
+    });
     read.map_err(|error| malformed().detail(error.to_string()))
 }
 

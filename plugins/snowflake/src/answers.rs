@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
-use souk_sdk::{Error, HttpFailure, HttpResponse};
+use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
 use crate::errors::unreadable;
 use crate::rows::{Answer, Row, Rows};
@@ -95,13 +95,14 @@ impl<'a> Body<'a> {
 
     /// What stands in it beside its rows.
     pub fn read<'b, T: Deserialize<'b>>(&'b self) -> Result<T, Error> {
-        serde_json::from_slice(&self.0).map_err(unreadable)
+        json::read(&self.0).map_err(unreadable)
     }
 
     /// Hands on one row after the other, until one is refused.
     pub fn rows(&self, each: impl FnMut(&Row) -> Result<(), Error>) -> Result<(), Error> {
         let mut rows = Rows::new(each);
-        let mut from = serde_json::Deserializer::from_slice(&self.0);
+        let text = json::utf8(&self.0).map_err(unreadable)?;
+        let mut from = serde_json::Deserializer::from_str(text);
         let answer = Answer(&mut rows).deserialize(&mut from);
         let outcome = answer.and_then(|()| from.end());
         match rows.refused {
