@@ -26,8 +26,6 @@ OWN = {
     "decompress", "enable_http_compression", "wait_end_of_query", "buffer_size", "client_protocol_version", "role", "quota_key",
     "send_progress_in_http_headers", "http_headers_progress_interval_ms",
 }
-# Sent behind the others: with it nothing can be set any more.
-LAST = "readonly"
 
 
 class Failure(Exception):
@@ -40,6 +38,10 @@ class Failure(Exception):
         found = re.search(r"Code: (\d+)\. DB::Exception: ", str(error))
         text = re.sub(r"^(Code: \d+\. DB::Exception: )+", "", str(error))
         return Failure(int(found[1]) if found else 1000, text)
+
+
+def literal(value):
+    return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 class Front(BaseHTTPRequestHandler):
@@ -106,17 +108,14 @@ class Front(BaseHTTPRequestHandler):
             settings = {name: value for name, value in asked.items() if name not in OWN and not name.startswith("param_")}
             if "database" in asked:
                 connection.query("USE `" + asked["database"].replace("\\", "\\\\").replace("`", "\\`") + "`")
-            # All at once and checked against the profile, as the server does.
+            # In one statement, so that all are checked against the profile at once, as the server does; and each would take a quarter of a millisecond.
             profile = USERS[user]
-            if settings.get(LAST) == str(profile):
-                del settings[LAST]
-            if profile == 0:
-                settings = dict(sorted(settings.items(), key=lambda pair: pair[0] == LAST))
-            else:
+            if settings.get("readonly") == str(profile):
+                del settings["readonly"]
+            if profile != 0:
                 connection.query(f"SET readonly = {profile}")
-            for name, value in settings.items():
-                text = value if re.fullmatch(r"-?\d+(\.\d+)?", value) else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-                connection.query(f"SET {name} = {text}")
+            if settings:
+                connection.query("SET " + ", ".join(f"{name} = {literal(value)}" for name, value in settings.items()))
             killed = KILL.match(sql)
             if killed:
                 # The engine names its statements itself; ours begin with the name that they were sent with.
