@@ -2,7 +2,7 @@
 //! `current_thread` runtime, so that a request never changes threads and a connector's warm sessions can
 //! be local to one.
 //!
-//! It refuses to know what is served: that is a `Router`, and a [`Refuse`] for what cannot be read or taken in. Start reading at
+//! It refuses to know what is served: that is a [`Route`], and a [`Refuse`] for what cannot be read or taken in. Start reading at
 //! [`Server::start`]; who is let in is `listener/accept.rs`, how slow a client may be `listener/pace.rs`,
 //! and how much it is sent at a stretch `listener/turns.rs`.
 
@@ -10,6 +10,7 @@ mod accept;
 mod pace;
 mod turns;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -42,6 +43,25 @@ const HEAD_BYTES_MAX: usize = 32 * 1024;
 const BUFFER_BYTES_MAX: usize = 128 * 1024;
 /// Connections that the kernel keeps for us while all workers are busy.
 const BACKLOG: i32 = 1024;
+
+/// What answers requests.
+pub trait Route:
+    Service<Request, Response = Response, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<R> Route for R where
+    R: Service<Request, Response = Response, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
 
 pub struct Options {
     pub workers: usize,
@@ -106,7 +126,7 @@ impl Server {
     pub fn start(
         listener: TcpListener,
         options: &Options,
-        router: Router,
+        router: impl Route,
         refuse: Refuse,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
@@ -198,8 +218,8 @@ fn spawn(
         .spawn(move || runtime.block_on(work))
 }
 
-struct Worker {
-    router: Router,
+struct Worker<R> {
+    router: R,
     refuse: Refuse,
     idle: Duration,
     busy_poll: Duration,
@@ -208,7 +228,7 @@ struct Worker {
     phase: watch::Receiver<Phase>,
 }
 
-impl Worker {
+impl<R: Route> Worker<R> {
     async fn run(self, mut accepted: mpsc::UnboundedReceiver<Accepted>) {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
@@ -270,7 +290,7 @@ fn prepare(stream: std::net::TcpStream, pace: Pace) -> io::Result<TcpStream> {
 async fn serve(
     http: http1::Builder,
     wire: Wire,
-    router: Router,
+    router: impl Route,
     busy_poll: Arc<BusyPoll>,
     pace: Pace,
     mut phase: watch::Receiver<Phase>,

@@ -13,10 +13,10 @@ use crate::pace::Pace;
 use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
 use crate::refusals;
+use crate::router::parameters;
 use crate::state::ApiState;
 use crate::uploads::Place;
-use axum::RequestExt;
-use axum::extract::{RawPathParams, Request};
+use axum::extract::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body::Body as _;
 use souk_domain::ids::CompanyId;
@@ -116,9 +116,9 @@ pub async fn pass(
     call.spend(limits).await?;
     if let Some(limit) = operation.hourly_each {
         // As the handler will read it: one thing must not have two spellings.
-        let params: RawPathParams = request.extract_parts().await.map_err(Problem::internal)?;
-        for (_, thing) in &params {
-            Box::pin(call.spend_each(thing, limit)).await?;
+        let parameters = parameters(request.extensions(), request.uri());
+        for (_, thing) in parameters.unwrap_or_default() {
+            Box::pin(call.spend_each(&thing, limit)).await?;
         }
     }
 

@@ -98,6 +98,7 @@ mod reading;
 pub mod reference;
 pub mod refusals;
 pub mod refused;
+mod router;
 pub mod routes;
 pub mod runs;
 pub mod schemas;
@@ -130,6 +131,7 @@ pub use operation::{Access, Operation};
 pub use path::Path;
 pub use problem::{FieldError, Problem};
 pub use query::{Integer, Open, Page, Paging, Query, SortOrder};
+pub use router::Router;
 pub use routes::Routes;
 pub use settings::Settings;
 pub use state::ApiState;
@@ -178,6 +180,6 @@ pub fn state(app: App, settings: Settings) -> ApiState {
 }
 
 /// The service: every operation behind its gate.
-pub fn router(state: ApiState) -> axum::Router {
+pub fn router(state: ApiState) -> Router {
     all().into_router(state)
 }

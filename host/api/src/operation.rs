@@ -28,6 +28,16 @@ impl Verb {
             Verb::Delete => "DELETE",
         }
     }
+
+    pub const fn method(self) -> http::Method {
+        match self {
+            Verb::Get => http::Method::GET,
+            Verb::Post => http::Method::POST,
+            Verb::Put => http::Method::PUT,
+            Verb::Patch => http::Method::PATCH,
+            Verb::Delete => http::Method::DELETE,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,15 +4,19 @@ use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::ids;
 use crate::problem::{FieldError, Problem};
 use crate::refusals::{self, Refusal};
-use axum::extract::FromRequestParts;
-use axum::extract::path::ErrorKind;
-use axum::extract::rejection::PathRejection;
-use serde::de::DeserializeOwned;
+use crate::router::parameters;
+use http::request::Parts;
+use serde::de::value;
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor,
+};
+use serde::forward_to_deserialize_any;
 use serde_json::{Value, json};
 use souk_domain::ids::{
     AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, IntegrationId,
     KeyId, PayoutId, PostId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
 };
+use std::borrow::Cow;
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
 pub struct Path<T>(pub T);
@@ -27,31 +31,63 @@ impl<T: Segments> Describe for Path<T> {
 
 impl<T: Segments + DeserializeOwned + Send> Argument for Path<T> {
     async fn take(incoming: &mut Incoming) -> Result<Path<T>, Problem> {
-        segments(incoming).await.map(Path)
+        segments(incoming).map(Path)
     }
 }
 
 /// The path's parameters as any type.
-pub(crate) async fn segments<T: DeserializeOwned + Send>(
-    incoming: &mut Incoming,
-) -> Result<T, Problem> {
-    let Incoming { parts, state, .. } = incoming;
-    match axum::extract::Path::<T>::from_request_parts(parts, state).await {
-        Ok(axum::extract::Path(value)) => Ok(value),
-        Err(PathRejection::FailedToDeserializePathParams(error)) => {
-            let text = match error.into_kind() {
-                ErrorKind::DeserializeError { message, .. } | ErrorKind::Message(message) => {
-                    message
-                }
-                kind => kind.to_string(),
-            };
-            let error = FieldError::new("path", "invalid", text);
-            Err(Problem::fields(
-                refusals::INVALID_PATH_PARAMETER,
-                vec![error],
-            ))
+pub(crate) fn segments<'a, T: Deserialize<'a>>(incoming: &'a Incoming) -> Result<T, Problem> {
+    let Parts {
+        extensions, uri, ..
+    } = &incoming.parts;
+    let read = match parameters(extensions, uri) {
+        Ok(values) => T::deserialize(Values(values)).map_err(|error| error.to_string()),
+        Err(name) => Err(format!("{name} is not UTF-8")),
+    };
+    read.map_err(|text| {
+        let error = FieldError::new("path", "invalid", text);
+        Problem::fields(refusals::INVALID_PATH_PARAMETER, vec![error])
+    })
+}
+
+/// The only value, all of them in their order, or by their names: as what is read wants them.
+struct Values<'a>(Vec<(&'static str, Cow<'a, str>)>);
+
+impl<'de> Deserializer<'de> for Values<'de> {
+    type Error = value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
+        let mut values = self.0.into_iter();
+        match (values.next(), values.next()) {
+            (Some((_, only)), None) => only.into_deserializer().deserialize_any(visitor),
+            _ => Err(value::Error::custom("the path has not one parameter")),
         }
-        Err(error) => Err(Problem::internal(error)),
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, value::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, value::Error> {
+        let values = self.0.into_iter().map(|(_, value)| value);
+        value::SeqDeserializer::new(values).deserialize_any(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
+        value::MapDeserializer::new(self.0.into_iter()).deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple_struct struct
+        enum identifier ignored_any
     }
 }
 

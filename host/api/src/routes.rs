@@ -1,7 +1,6 @@
-//! From operations and handlers to an axum router.
+//! From operations and handlers to a router.
 //!
-//! Every route is one axum handler, of one type, that runs the gate, the operation's own handler and the finish, in that order and in one
-//! boxed future.
+//! Every route is of one type, that runs the gate, the operation's own handler and the finish, in that order and in one boxed future.
 //! What matches no route or no method gets the same envelope and headers from the same code.
 
 use crate::body::beside;
@@ -11,13 +10,13 @@ use crate::gate::{self, Passed};
 use crate::mounted::Mounted;
 use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
+use crate::router::{Methods, Names, Router};
 use crate::state::ApiState;
 use crate::{acting, finish, idempotency, refusals, unwanted};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, MethodRouter};
 use futures_util::FutureExt;
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, header};
 use souk_app::context::within;
 use souk_domain::roles::Permission;
 use souk_store::audit;
@@ -77,10 +76,9 @@ impl Routes {
             .collect()
     }
 
-    pub fn into_router(self, state: ApiState) -> axum::Router {
+    pub fn into_router(self, state: ApiState) -> Router {
         let mut buckets = 0;
-        let mut paths: BTreeMap<&'static str, (MethodRouter<ApiState>, Vec<&'static str>)> =
-            BTreeMap::new();
+        let mut paths: BTreeMap<&'static str, Vec<(Method, Gated)>> = BTreeMap::new();
         for Entry {
             operation,
             description,
@@ -101,36 +99,34 @@ impl Routes {
                     .observed()
                     .route(operation.path, operation.verb.name()),
             });
+            let answers_head = answers_head(&mounted.operation);
             for (path, _) in operation.paths() {
-                let (router, methods) = paths.entry(path).or_default();
                 let gated = Gated {
                     mounted: mounted.clone(),
                 };
-                let answers_head = answers_head(&mounted.operation);
-                *router = std::mem::take(router).on(filter(operation.verb), gated.clone());
-                methods.push(operation.verb.name());
+                let methods = paths.entry(path).or_default();
+                let method = operation.verb.method();
+                let is_new = methods.iter().all(|(known, _)| *known != method);
+                assert!(is_new, "{method} {path} is mounted twice");
+                methods.push((method, gated.clone()));
                 if answers_head {
-                    *router = std::mem::take(router).on(MethodFilter::HEAD, gated);
-                    methods.push("HEAD");
+                    methods.push((Method::HEAD, gated));
                 }
             }
         }
-        let mut router = axum::Router::new();
-        for (path, (methods, names)) in paths {
-            let refuse = Unrouted {
-                allow: Some(
-                    HeaderValue::from_str(&names.join(", "))
-                        .unwrap_or(HeaderValue::from_static("")),
-                ),
+        let paths = paths.into_iter().map(|(path, gated)| {
+            let names: Vec<_> = gated.iter().map(|(method, _)| method.as_str()).collect();
+            let allow = HeaderValue::from_str(&names.join(", "));
+            let methods = Methods {
+                gated,
+                other: Unrouted {
+                    allow: Some(allow.unwrap_or(HeaderValue::from_static(""))),
+                },
+                names: Names::of(path),
             };
-            let methods = match names.contains(&"HEAD") {
-                true => methods,
-                // axum would run the handler of GET.
-                false => methods.on(MethodFilter::HEAD, refuse.clone()),
-            };
-            router = router.route(path, methods.fallback(refuse));
-        }
-        router.fallback(Unrouted { allow: None }).with_state(state)
+            (path, methods)
+        });
+        Router::new(paths, Unrouted { allow: None }, state)
     }
 }
 
@@ -142,16 +138,6 @@ fn answers_head(operation: &Operation) -> bool {
         Access::Data => false,
     };
     operation.verb == Verb::Get && is_read && !operation.billed && !operation.runs_connector
-}
-
-fn filter(verb: Verb) -> MethodFilter {
-    match verb {
-        Verb::Get => MethodFilter::GET,
-        Verb::Post => MethodFilter::POST,
-        Verb::Put => MethodFilter::PUT,
-        Verb::Patch => MethodFilter::PATCH,
-        Verb::Delete => MethodFilter::DELETE,
-    }
 }
 
 /// What the types of `handler` say, if it can be the handler of `operation` at all.
@@ -178,20 +164,21 @@ fn described<T, H: Handler<T>>(operation: &Operation, _: H) -> Description {
 
 /// An operation's handler behind the gate.
 #[derive(Clone)]
-struct Gated {
+pub(crate) struct Gated {
     mounted: Arc<Mounted>,
 }
 
-impl axum::handler::Handler<(), ApiState> for Gated {
-    type Future = BoxFuture;
-
-    fn call(self, mut request: Request, state: ApiState) -> BoxFuture {
-        Box::pin(async move {
+impl Gated {
+    pub fn answer(&self, mut request: Request, state: ApiState) -> BoxFuture {
+        let mounted = self.mounted.clone();
+        // As an erased handler's: made where it stays.
+        let place = Box::new_uninit();
+        let answer = Box::write(place, async move {
             let mut call = finish::Call::begin(&request, &state);
-            let context = call.context(&self.mounted, &request, &state);
+            let context = call.context(&mounted, &request, &state);
             within(context, async move {
                 let wish = Wish::of(&request);
-                let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
+                let passed = gate::pass(&state, &mounted, &mut request, &mut call).await;
                 let mut response = match passed {
                     Err(problem) => {
                         Box::pin(unwanted::discard_of(request, &call.pace(&state))).await;
@@ -202,20 +189,20 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                         wrong_query: Some(problem),
                     }) => {
                         drop(in_flight);
-                        let told = refuse_query(problem, &self.mounted, request, &state, &call);
+                        let told = refuse_query(problem, &mounted, request, &state, &call);
                         Box::pin(told).await.into_response()
                     }
                     Ok(Passed { in_flight, .. }) => {
                         // A caller knows what it calls; where there is none, its body may contradict the path all the same.
-                        let is_public = self.mounted.operation.access == Access::Public;
-                        if is_public && self.mounted.description.repeats_path {
-                            request.extensions_mut().insert(self.mounted.clone());
+                        let is_public = mounted.operation.access == Access::Public;
+                        if is_public && mounted.description.repeats_path {
+                            request.extensions_mut().insert(mounted.clone());
                         }
-                        let work = audited(&self.mounted, request, state.clone(), &call);
+                        let work = audited(&mounted, request, state.clone(), &call);
                         let response = AssertUnwindSafe(work).catch_unwind().await;
                         drop(in_flight);
                         response.unwrap_or_else(|_| {
-                            Problem::internal(format!("{} panicked", self.mounted.operation.id))
+                            Problem::internal(format!("{} panicked", mounted.operation.id))
                                 .into_response()
                         })
                     }
@@ -224,7 +211,8 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                 wish.grant(response, tally.as_ref()).await
             })
             .await
-        })
+        });
+        Box::into_pin(answer)
     }
 }
 
@@ -287,20 +275,18 @@ async fn respond(
 }
 
 /// What no operation takes: an unknown path, or a known one with another method.
-#[derive(Clone)]
-struct Unrouted {
+pub(crate) struct Unrouted {
     allow: Option<HeaderValue>,
 }
 
-impl axum::handler::Handler<(), ApiState> for Unrouted {
-    type Future = BoxFuture;
-
-    fn call(self, request: Request, state: ApiState) -> BoxFuture {
+impl Unrouted {
+    pub fn answer(&self, request: Request, state: ApiState) -> BoxFuture {
+        let allow = self.allow.clone();
         Box::pin(async move {
             let mut call = finish::Call::begin(&request, &state);
             let problem = match gate::pass_unrouted(&state, request.headers(), &mut call).await {
                 Err(problem) => problem,
-                Ok(()) => match self.allow {
+                Ok(()) => match allow {
                     None => Problem::of(
                         refusals::ROUTE_NOT_FOUND,
                         "there is no such route; see /openapi.json",

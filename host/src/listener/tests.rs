@@ -1,6 +1,7 @@
 //! The listener over real sockets.
 
 use super::*;
+use axum::Router;
 use axum::routing::{get, post};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};

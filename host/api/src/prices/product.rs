@@ -26,7 +26,7 @@ impl Describe for Priced {
 
 impl Argument for Priced {
     async fn take(incoming: &mut Incoming) -> Result<Priced, Problem> {
-        let mut names: HashMap<String, String> = segments(incoming).await?;
+        let mut names: HashMap<String, String> = segments(incoming)?;
         let malformed = |error: souk_domain::ids::IdError| {
             Problem::of(refusals::INVALID_PATH_PARAMETER, error.to_string())
         };

@@ -21,7 +21,6 @@ use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
 use souk_store::executions::Billing;
 use std::borrow::Cow;
-use std::io::Write as _;
 use std::sync::Arc;
 
 /// A page, or what a request with the same `Idempotency-Key` was answered.
@@ -156,11 +155,16 @@ impl Validator {
             Format::Parquet => ("", "p"),
         };
         let more = if told.paged.has_more { "m" } else { "" };
+        let mut digest = [0; 16];
+        // Two digits for each of eight bytes.
+        let _ = hex::encode_to_slice(told.digest.to_be_bytes(), &mut digest);
         let mut text = [0; 24];
-        let mut left = &mut text[..];
-        // Every page has one, and it fits.
-        let _ = write!(left, "{weak}\"{word}{:016x}{more}\"", told.digest);
-        let length = 24 - left.len();
+        let mut length = 0;
+        let (weak, word, more) = (weak.as_bytes(), word.as_bytes(), more.as_bytes());
+        for part in [weak, b"\"", word, &digest, more, b"\""] {
+            text[length..length + part.len()].copy_from_slice(part);
+            length += part.len();
+        }
         Validator { text, length }
     }
 

@@ -1,12 +1,12 @@
 //! A host without a listener: store, state and router; and clients that look at answers as clients do.
 
 use crate::contract::{self, Seen};
-use axum::Router;
 use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use souk_api::{ApiState, Settings};
+
+use souk_api::{ApiState, Router, Settings};
 use souk_app::identity::IdentityProvider;
 use souk_app::payments::Payments;
 use souk_app::payments::manual::Manual;
