@@ -17,7 +17,6 @@ use crate::{
         in_flight::Submitted,
         lease::{End, Lease},
     },
-    threads::thread_time,
     v1::{Call, CallError, CheckedStep, Input, Received, WireState},
 };
 
@@ -181,12 +180,14 @@ impl WireSession {
     ) -> Result<Result<CheckedStep, CallError>, End> {
         let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
         let is_here = is_short && !self.is_laned(lease);
-        let begun = is_here.then(thread_time);
+        let begun = is_here.then(Instant::now);
         let Some(mut task) = self.guest.call_in_lane(is_here, call) else {
             return Err(End::Ended(shutting_down()));
         };
         if let Some(begun) = begun {
-            self.computed_here(lease, thread_time().saturating_sub(begun));
+            // Time on the wall is at hand where processor time is a system call, twice in each call of microseconds; a thread that stood still in
+            // between has computed for a tick at most, as a plain call that met one counts for one.
+            self.computed_here(lease, begun.elapsed().min(TICK));
         }
         loop {
             let waited =
