@@ -29,6 +29,13 @@ struct Kept<A> {
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
 
+impl<A: Account> Clone for HostClient<A> {
+    /// Shares its connections.
+    fn clone(&self) -> HostClient<A> {
+        HostClient(self.0.clone())
+    }
+}
+
 impl<A: Account> HostClient<A> {
     /// Of `host` nothing matters but scheme, host and port. There is one host, so that [`Bounds::idle_per_host`] bounds all that is kept;
     /// it is kept as long as the client.

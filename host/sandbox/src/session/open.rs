@@ -175,8 +175,10 @@ async fn http(
                 )));
             }
             let id = request.id;
-            let exchange = origin.send(request).map_err(|refused| broken(refused.0))?;
-            exchanges.push(async move { (id, exchange.await) });
+            let checked = origin
+                .checked(request)
+                .map_err(|refused| broken(refused.0))?;
+            exchanges.push(async move { (id, checked.exchange().await) });
         }
         if ready {
             if !exchanges.is_empty() {

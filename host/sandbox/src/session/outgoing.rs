@@ -100,17 +100,22 @@ pub(super) fn exchange(
 ) -> Result<Exchange, Fault> {
     let id = request.id;
     let wait = pace.next(Instant::now());
-    let exchange = origin.send(request).map_err(|refused| broken(refused.0))?;
-    Ok(Box::pin(async move {
+    let checked = origin
+        .checked(request)
+        .map_err(|refused| broken(refused.0))?;
+    // Made where it stays, and not moved there.
+    let place = Box::new_uninit();
+    let exchange = Box::write(place, async move {
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
-        exchange.await.map_err(|error| HttpFailure {
+        checked.exchange().await.map_err(|error| HttpFailure {
             id,
             fault: error.kind.into(),
             message: error.message,
         })
-    }))
+    });
+    Ok(Box::into_pin(exchange))
 }
 
 /// Opens a second wire to the same address, sends, closes. Nobody waits for it; where the company may not have it

@@ -142,12 +142,12 @@ impl Origin {
         let headers = built.headers_mut();
         headers.insert(header::HOST, self.authority.clone());
         for Header { name, value } in &request.headers {
-            let lower = name.to_ascii_lowercase();
-            if HOST_HEADERS.contains(&lower.as_str()) {
-                return Err(RefusedRequest(format!("the header {name:?} is the host's")));
-            }
-            let name = HeaderName::from_bytes(lower.as_bytes())
+            // In lower case from here on.
+            let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| RefusedRequest(format!("{name:?} is no header name")))?;
+            if HOST_HEADERS.contains(&name.as_str()) {
+                return Err(RefusedRequest(format!("the header {name} is the host's")));
+            }
             let value = HeaderValue::from_str(value).map_err(|_| {
                 RefusedRequest(format!("the value of header {name} cannot be sent"))
             })?;
@@ -188,6 +188,9 @@ impl Origin {
 
 /// `.` and `..`, also percent-encoded, also with an encoded slash beside them.
 fn is_dots(segment: &str) -> bool {
+    if !segment.contains(['.', '%']) {
+        return false;
+    }
     let lower = segment.to_ascii_lowercase();
     let plain = lower
         .replace("%2e", ".")
@@ -218,34 +221,46 @@ impl HttpOrigin {
         }
     }
 
-    /// Checks the request now; the returned future sends it and reads the whole response.
-    pub fn send(
-        &self,
-        request: HttpRequest,
-    ) -> Result<impl Future<Output = Result<HttpResponse, Error>> + Send + use<>, RefusedRequest>
-    {
-        let id = request.id;
-        let bytes_max = request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize;
-        let within = Duration::from_millis(u64::from(request.timeout_ms));
-        let request = self.origin.request(request)?;
-        let exchange = self.client.send(request, within, bytes_max);
-        Ok(async move {
-            let answer = exchange.await?;
-            let headers = answer.head.headers.iter();
-            let headers = headers
-                .filter_map(|(name, value)| {
-                    Some(Header {
-                        name: name.as_str().to_owned(),
-                        value: value.to_str().ok()?.to_owned(),
-                    })
+    /// Checks a request, which is not sent yet.
+    pub fn checked(&self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
+        Ok(Checked {
+            client: self.client.clone(),
+            id: request.id,
+            bytes_max: request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize,
+            within: Duration::from_millis(u64::from(request.timeout_ms)),
+            request: self.origin.request(request)?,
+        })
+    }
+}
+
+/// A request that may be sent.
+pub(crate) struct Checked {
+    client: HostClient<Account>,
+    id: u32,
+    bytes_max: usize,
+    within: Duration,
+    request: Request<Full<Bytes>>,
+}
+
+impl Checked {
+    /// Sends it and reads the whole response.
+    pub async fn exchange(self) -> Result<HttpResponse, Error> {
+        let exchange = self.client.send(self.request, self.within, self.bytes_max);
+        let answer = exchange.await?;
+        let headers = answer.head.headers.iter();
+        let headers = headers
+            .filter_map(|(name, value)| {
+                Some(Header {
+                    name: name.as_str().to_owned(),
+                    value: value.to_str().ok()?.to_owned(),
                 })
-                .collect();
-            Ok(HttpResponse {
-                id,
-                status: answer.head.status.as_u16(),
-                headers,
-                body: answer.body?.into(),
             })
+            .collect();
+        Ok(HttpResponse {
+            id: self.id,
+            status: answer.head.status.as_u16(),
+            headers,
+            body: answer.body?.into(),
         })
     }
 }
