@@ -4,8 +4,7 @@
 //! every request, which was a fortieth of a request for a single row; it answers some errors itself, and HEAD as GET. Here a request goes
 //! straight to what was mounted.
 
-use crate::describe::BoxFuture;
-use crate::routes::{Gated, Unrouted};
+use crate::describe::{BoxFuture, Erased};
 use crate::state::ApiState;
 use axum::body::Body;
 use axum::extract::Request;
@@ -21,21 +20,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
 
-/// Every operation behind its gate.
+/// All that is mounted.
 #[derive(Clone)]
 pub struct Router(Arc<Table>);
 
 struct Table {
     paths: matchit::Router<Methods>,
-    unknown: Unrouted,
+    unknown: Erased,
     state: ApiState,
 }
 
 /// What a path takes.
 pub(crate) struct Methods {
-    pub gated: Vec<(Method, Gated)>,
+    pub taken: Vec<(Method, Erased)>,
     /// Every other method.
-    pub other: Unrouted,
+    pub other: Erased,
     pub names: Names,
 }
 
@@ -91,7 +90,7 @@ impl Router {
     /// Panics where two paths cannot be told apart.
     pub(crate) fn new(
         paths: impl IntoIterator<Item = (&'static str, Methods)>,
-        unknown: Unrouted,
+        unknown: Erased,
         state: ApiState,
     ) -> Router {
         let mut table = matchit::Router::new();
@@ -121,16 +120,16 @@ impl Router {
         let table = &*self.0;
         let state = table.state.clone();
         let Ok(found) = table.paths.at(request.uri().path()) else {
-            return table.unknown.answer(request, state);
+            return (table.unknown)(request, state);
         };
         let methods = found.value;
-        let mut gated = methods.gated.iter();
-        match gated.find(|(method, _)| method == request.method()) {
-            Some((_, gated)) => {
+        let mut taken = methods.taken.iter();
+        match taken.find(|(method, _)| method == request.method()) {
+            Some((_, answer)) => {
                 request.extensions_mut().insert(methods.names.clone());
-                gated.answer(request, state)
+                answer(request, state)
             }
-            None => methods.other.answer(request, state),
+            None => (methods.other)(request, state),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::body::beside;
 use crate::compression::Wish;
-use crate::describe::{BoxFuture, Description, Erased, Handler, JSON};
+use crate::describe::{Description, Erased, Handler, JSON};
 use crate::gate::{self, Passed};
 use crate::mounted::Mounted;
 use crate::operation::{Access, Operation, Verb};
@@ -78,7 +78,7 @@ impl Routes {
 
     pub fn into_router(self, state: ApiState) -> Router {
         let mut buckets = 0;
-        let mut paths: BTreeMap<&'static str, Vec<(Method, Gated)>> = BTreeMap::new();
+        let mut paths: BTreeMap<&'static str, Vec<(Method, Erased)>> = BTreeMap::new();
         for Entry {
             operation,
             description,
@@ -101,32 +101,27 @@ impl Routes {
             });
             let answers_head = answers_head(&mounted.operation);
             for (path, _) in operation.paths() {
-                let gated = Gated {
-                    mounted: mounted.clone(),
-                };
                 let methods = paths.entry(path).or_default();
                 let method = operation.verb.method();
                 let is_new = methods.iter().all(|(known, _)| *known != method);
                 assert!(is_new, "{method} {path} is mounted twice");
-                methods.push((method, gated.clone()));
+                methods.push((method, gated(mounted.clone())));
                 if answers_head {
-                    methods.push((Method::HEAD, gated));
+                    methods.push((Method::HEAD, gated(mounted.clone())));
                 }
             }
         }
-        let paths = paths.into_iter().map(|(path, gated)| {
-            let names: Vec<_> = gated.iter().map(|(method, _)| method.as_str()).collect();
+        let paths = paths.into_iter().map(|(path, taken)| {
+            let names: Vec<_> = taken.iter().map(|(method, _)| method.as_str()).collect();
             let allow = HeaderValue::from_str(&names.join(", "));
             let methods = Methods {
-                gated,
-                other: Unrouted {
-                    allow: Some(allow.unwrap_or(HeaderValue::from_static(""))),
-                },
+                taken,
+                other: unrouted(Some(allow.unwrap_or(HeaderValue::from_static("")))),
                 names: Names::of(path),
             };
             (path, methods)
         });
-        Router::new(paths, Unrouted { allow: None }, state)
+        Router::new(paths, unrouted(None), state)
     }
 }
 
@@ -163,14 +158,9 @@ fn described<T, H: Handler<T>>(operation: &Operation, _: H) -> Description {
 }
 
 /// An operation's handler behind the gate.
-#[derive(Clone)]
-pub(crate) struct Gated {
-    mounted: Arc<Mounted>,
-}
-
-impl Gated {
-    pub fn answer(&self, mut request: Request, state: ApiState) -> BoxFuture {
-        let mounted = self.mounted.clone();
+fn gated(mounted: Arc<Mounted>) -> Erased {
+    Box::new(move |mut request, state| {
+        let mounted = mounted.clone();
         // As an erased handler's: made where it stays.
         let place = Box::new_uninit();
         let answer = Box::write(place, async move {
@@ -213,7 +203,7 @@ impl Gated {
             .await
         });
         Box::into_pin(answer)
-    }
+    })
 }
 
 /// What is wrong with the query, and with the body that came with it: of one that is no JSON, or that the client waits to send, nothing is said.
@@ -275,13 +265,9 @@ async fn respond(
 }
 
 /// What no operation takes: an unknown path, or a known one with another method.
-pub(crate) struct Unrouted {
-    allow: Option<HeaderValue>,
-}
-
-impl Unrouted {
-    pub fn answer(&self, request: Request, state: ApiState) -> BoxFuture {
-        let allow = self.allow.clone();
+fn unrouted(allow: Option<HeaderValue>) -> Erased {
+    Box::new(move |request, state| {
+        let allow = allow.clone();
         Box::pin(async move {
             let mut call = finish::Call::begin(&request, &state);
             let problem = match gate::pass_unrouted(&state, request.headers(), &mut call).await {
@@ -307,7 +293,7 @@ impl Unrouted {
             call.finish(&state, &mut response);
             response
         })
-    }
+    })
 }
 
 /// `/assets` of `/companies/{company_id}/assets/{asset_id}`, `/companies` of `/companies/me`.

@@ -374,17 +374,14 @@ mod tests {
         assert_eq!(pieces, BYTES / PIECE_BYTES);
         assert!(took >= Duration::from_millis(120), "{took:?}");
         // Of all its clients together.
+        let begun = Instant::now();
         let mut both = tokio::task::JoinSet::new();
         for _ in 0..2 {
             let tally = tally.clone();
             both.spawn(async move { sends(&tally, BYTES / 2).await });
         }
         let both = both.join_all().await;
-        assert!(
-            both.iter()
-                .all(|(_, took)| *took >= Duration::from_millis(200)),
-            "{both:?}"
-        );
+        assert!(begun.elapsed() >= Duration::from_millis(200), "{both:?}");
 
         other.end_call();
         assert_eq!(sends(&tally, BYTES).await.0, 1);
