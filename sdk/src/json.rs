@@ -184,6 +184,47 @@ mod tests {
         }
     }
 
+    /// Rows are handed on one by one until one is refused; what is no row is told without its content.
+    #[test]
+    fn rows_are_handed_on() {
+        let read = |list: &str, taken_max: usize| {
+            let list: &RawValue = serde_json::from_str(list).unwrap();
+            let mut taken = Vec::new();
+            let outcome = rows(list, 2, |row| {
+                if taken.len() == taken_max {
+                    return Err(Error::source_failed("enough", "no more"));
+                }
+                taken.push(
+                    row.iter()
+                        .map(|cell| cell.get())
+                        .collect::<Vec<_>>()
+                        .join("|"),
+                );
+                Ok(())
+            });
+            let outcome = match outcome {
+                Ok(()) => "whole".to_owned(),
+                Err(Unread::Refused(error)) => error.code,
+                Err(Unread::Malformed(error)) => error.to_string(),
+            };
+            (taken.join(" "), outcome)
+        };
+        let of = |taken: &str, outcome: &str| (taken.to_owned(), outcome.to_owned());
+        assert_eq!(
+            read(r#"[[1,"a"],[],[{"b":2}]]"#, 9),
+            of(r#"1|"a"  {"b":2}"#, "whole")
+        );
+        assert_eq!(read("[[1],[2],[3]]", 1), of("1", "enough"));
+        let (taken, error) = read("[[1],[1,2,3]]", 9);
+        assert!(taken == "1" && error.contains("too many cells"), "{error}");
+        let (_, error) = read(r#"["secret"]"#, 9);
+        assert!(
+            error.contains("a text") && !error.contains("secret"),
+            "{error}"
+        );
+        assert!(super::read::<&str>(b"\"\xff\"").is_err());
+    }
+
     #[test]
     fn digits_are_told_from_other_texts() {
         for text in ["0", "-0.10", "007", &"9".repeat(100)] {

@@ -108,7 +108,7 @@ class Front(BaseHTTPRequestHandler):
             settings = {name: value for name, value in asked.items() if name not in OWN and not name.startswith("param_")}
             if "database" in asked:
                 connection.query("USE `" + asked["database"].replace("\\", "\\\\").replace("`", "\\`") + "`")
-            # In one statement, so that all are checked against the profile at once, as the server does; and each would take a quarter of a millisecond.
+            # In one statement, so that all are checked against the profile at once, as the server does; and each by itself takes 0.07 ms.
             profile = USERS[user]
             if settings.get("readonly") == str(profile):
                 del settings["readonly"]
