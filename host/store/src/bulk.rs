@@ -7,8 +7,10 @@ use crate::error::StoreError;
 use futures_util::TryStreamExt;
 use parking_lot::Mutex;
 use sqlx::any::AnyArguments;
-use sqlx::{AnyConnection, Arguments, AssertSqlSafe, Executor};
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{AnyConnection, Arguments, AssertSqlSafe, Executor, SqliteConnection};
 use std::collections::HashMap;
+use std::iter;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 /// Rows of one statement. With up to 20 columns this is far below SQLite's 32,766 parameters.
@@ -44,28 +46,62 @@ pub(crate) struct Bulk {
 /// The parameters of one statement, in order.
 #[derive(Default)]
 pub struct Values {
-    arguments: AnyArguments,
-    failed: Option<sqlx::error::BoxDynError>,
+    values: Vec<Value>,
+    /// Columns of the rows that they are of. 0: they are no rows.
+    columns: usize,
+}
+
+enum Value {
+    Text(Option<Arc<str>>),
+    Number(Option<i64>),
 }
 
 impl Values {
     pub(crate) fn text(&mut self, value: Option<&str>) -> &mut Self {
-        let added = self.arguments.add(value);
-        self.failed = self.failed.take().or(added.err());
+        let text = value.map(|text| self.above(text).unwrap_or_else(|| text.into()));
+        self.values.push(Value::Text(text));
         self
     }
 
     pub(crate) fn number(&mut self, value: Option<i64>) -> &mut Self {
-        let added = self.arguments.add(value);
-        self.failed = self.failed.take().or(added.err());
+        self.values.push(Value::Number(value));
         self
     }
 
-    pub(crate) fn finish(self) -> Result<AnyArguments, StoreError> {
-        match self.failed {
-            Some(error) => Err(StoreError::Other(sqlx::Error::Encode(error))),
-            None => Ok(self.arguments),
+    /// The same text in the row above: most columns of charges repeat it, and so share it.
+    fn above(&self, text: &str) -> Option<Arc<str>> {
+        let place = self.values.len().checked_sub(self.columns)?;
+        match self.values.get(place) {
+            Some(Value::Text(Some(above))) if **above == *text => Some(above.clone()),
+            _ => None,
         }
+    }
+
+    pub(crate) fn finish(self) -> Result<AnyArguments, StoreError> {
+        let mut arguments = AnyArguments::default();
+        arguments.reserve(self.values.len(), 0);
+        for value in &self.values {
+            let added = match value {
+                Value::Text(text) => arguments.add(text.as_deref()),
+                Value::Number(number) => arguments.add(*number),
+            };
+            added.map_err(|error| StoreError::Other(sqlx::Error::Encode(error)))?;
+        }
+        Ok(arguments)
+    }
+
+    /// The same for SQLite itself, with texts that stay where they are.
+    fn finish_for_sqlite(self) -> Result<SqliteArguments, StoreError> {
+        let mut arguments = SqliteArguments::default();
+        arguments.reserve(self.values.len(), 0);
+        for value in self.values {
+            let added = match value {
+                Value::Text(text) => arguments.add(text),
+                Value::Number(number) => arguments.add(number),
+            };
+            added.map_err(|error| StoreError::Other(sqlx::Error::Encode(error)))?;
+        }
+        Ok(arguments)
     }
 }
 
@@ -135,15 +171,16 @@ impl Bulk {
         size: usize,
         bind: &impl Fn(&mut Values, Option<&R>),
     ) {
-        let before = values.arguments.len();
-        values.arguments.reserve(size * self.columns, 0);
+        let before = values.values.len();
+        values.values.reserve(size * self.columns);
+        values.columns = self.columns;
         for row in rows {
             bind(values, Some(row));
         }
         for _ in rows.len()..size {
             bind(values, None);
         }
-        debug_assert_eq!(values.arguments.len() - before, size * self.columns);
+        debug_assert_eq!(values.values.len() - before, size * self.columns);
     }
 
     fn text(&self, parameters: Parameters, size: usize) -> Arc<str> {
@@ -240,10 +277,6 @@ impl Script {
         }
     }
 
-    pub(crate) fn is_joined(&self) -> bool {
-        self.style == Style::Joined
-    }
-
     /// Runs all statements, in the order in which they were added.
     pub(crate) async fn run(self, db: &mut AnyConnection) -> Result<(), StoreError> {
         if self.parts.is_empty() {
@@ -276,36 +309,36 @@ impl Script {
         check(&[expected], &[affected])
     }
 
-    /// Runs joined statements as one whole transaction, in one trip: `begin` before them and `COMMIT` after them.
+    /// Runs all statements as one whole transaction, `begin` before them and `COMMIT` after them: joined ones in one trip to SQLite's thread.
     pub(crate) async fn run_whole(
-        mut self,
+        self,
         begin: &'static str,
-        db: &mut AnyConnection,
+        db: &mut SqliteConnection,
     ) -> Result<(), WholeError> {
-        let sql = one_text(self.style, Some(begin), parameters(db), &self.parts);
-        let values = self.values.pop().unwrap_or_default();
-        let arguments = values.finish().map_err(WholeError::undone)?;
-        let mut results = db.fetch_many(sqlx::query_with(AssertSqlSafe(sql), arguments));
-        let mut changed = Vec::with_capacity(self.rows.len() + 2);
-        loop {
-            match results.try_next().await {
-                Ok(Some(result)) => changed.extend(result.left().map(|done| done.rows_affected())),
-                Ok(None) => break,
-                Err(error) => {
-                    return Err(WholeError {
-                        error: error.into(),
-                        // All before it went well, so it was the commit that failed.
-                        in_doubt: changed.len() > self.rows.len(),
-                    });
+        let rows = self.rows.clone();
+        let mut changed = Vec::with_capacity(rows.len() + 2);
+        for (sql, values) in self.whole(begin) {
+            let arguments = values.finish_for_sqlite().map_err(WholeError::undone)?;
+            let mut results = db.fetch_many(sqlx::query_with(AssertSqlSafe(sql), arguments));
+            loop {
+                match results.try_next().await {
+                    Ok(Some(result)) => {
+                        changed.extend(result.left().map(|done| done.rows_affected()));
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        return Err(WholeError {
+                            error: error.into(),
+                            // All before it went well, so it was the commit that failed.
+                            in_doubt: changed.len() > rows.len(),
+                        });
+                    }
                 }
             }
         }
         // After `BEGIN`; for it and for `COMMIT` SQLite repeats what the statement before changed.
-        check(
-            &self.rows,
-            changed.get(1..=self.rows.len()).unwrap_or_default(),
-        )
-        .map_err(|error| {
+        let counted = changed.get(1..=rows.len()).unwrap_or_default();
+        check(&rows, counted).map_err(|error| {
             // Every row that is inserted is counted and accounts are never closed, so this is a defect.
             tracing::error!(%error, "a booking changed other rows than it should have");
             WholeError {
@@ -313,6 +346,19 @@ impl Script {
                 in_doubt: true,
             }
         })
+    }
+
+    /// The texts of a whole transaction, with their parameters.
+    fn whole(self, begin: &'static str) -> Vec<(Arc<str>, Values)> {
+        let parameters = Parameters::Nameless;
+        if self.style == Style::Joined {
+            let text = one_text(self.style, Some(begin), parameters, &self.parts);
+            return iter::once(text).zip(self.values).collect();
+        }
+        let texts = self.parts.iter().zip(self.values);
+        let texts = texts.map(|((bulk, size), values)| (bulk.text(parameters, *size), values));
+        let alone = |text: &str| iter::once((text.into(), Values::default()));
+        alone(begin).chain(texts).chain(alone("COMMIT")).collect()
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use backlog::{Backlog, Pen};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlSafeStr};
+use sqlx::{Any, AnyConnection, AnyPool, ConnectOptions, Executor, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -138,7 +138,7 @@ impl Db {
         let lock = sqlite::lock(&path).await?;
         let connect: AnyConnectOptions = sqlite::url(&path).parse()?;
         let connect = quiet(connect);
-        let writer = sqlite::open_writer(&connect).await?;
+        let writer = sqlite::Writers::open(&connect).await?;
         let writer: sqlite::Writer = Arc::new(Mutex::new(Some(writer)));
         let log = sqlite::keep_log_short(path.clone(), connect.clone(), writer.clone());
         let readers = AnyPoolOptions::new()
@@ -318,7 +318,7 @@ impl Db {
                     return Err(StoreError::unavailable("the store is closed"));
                 }
                 if slot.is_none() {
-                    *slot = Some(sqlite::open_writer(&self.inner.options).await?);
+                    *slot = Some(sqlite::Writers::open(&self.inner.options).await?);
                 }
                 (Some(sqlite::BEGIN), Session::Exclusive(slot))
             }
@@ -404,8 +404,8 @@ impl Db {
                 let is_booked = backlog.caught_up().await.is_ok();
                 let mut slot = writer.lock().await;
                 self.inner.closed.store(true, Ordering::SeqCst);
-                if let Some(connection) = slot.take() {
-                    connection.close().await.ok();
+                if let Some(writers) = slot.take() {
+                    writers.close().await.ok();
                 }
                 // Only as long as nobody else can have the store open, and its log.
                 let lock = self.inner.lock.lock().take();

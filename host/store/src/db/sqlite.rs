@@ -2,7 +2,8 @@
 
 use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
-use sqlx::{AnyConnection, ConnectOptions, Connection, Executor};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AnyConnection, ConnectOptions, Connection, Executor, SqliteConnection};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ const WRITER: &[&str] = &[
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA busy_timeout = 5000",
-    "PRAGMA cache_size = -65536",
+    "PRAGMA cache_size = -32768",
     "PRAGMA temp_store = MEMORY",
     // What is deleted is overwritten, sealed credentials among it. FAST would leave pages that become free as they are; on what charges do to the
     // store neither costs anything that can be measured.
@@ -41,10 +42,29 @@ pub(super) const READER: &[&str] = &[
     "PRAGMA query_only = ON",
 ];
 
-pub(super) async fn open_writer(options: &AnyConnectOptions) -> Result<AnyConnection, StoreError> {
-    let mut connection = options.connect().await?;
-    super::prepare(&mut connection, WRITER).await?;
-    Ok(connection)
+/// The connections that write, one at a time.
+pub(super) struct Writers {
+    pub any: AnyConnection,
+    /// For charges that are booked behind, of which there are many: sqlx's `Any` copies each text twice on its way to SQLite.
+    pub books: SqliteConnection,
+}
+
+impl Writers {
+    pub async fn open(options: &AnyConnectOptions) -> Result<Self, StoreError> {
+        let mut any = options.connect().await?;
+        super::prepare(&mut any, WRITER).await?;
+        let direct = SqliteConnectOptions::from_url(&options.database_url)?;
+        let mut books = direct.disable_statement_logging().connect().await?;
+        for statement in WRITER {
+            books.execute(*statement).await?;
+        }
+        Ok(Self { any, books })
+    }
+
+    pub async fn close(self) -> Result<(), sqlx::Error> {
+        self.books.close().await?;
+        self.any.close().await
+    }
 }
 
 pub(super) fn url(path: &Path) -> String {
@@ -113,8 +133,8 @@ pub(super) async fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// The one connection that writes. `None` after a failure that left it in doubt: the next writer opens a new one.
-pub(super) type Writer = Arc<Mutex<Option<AnyConnection>>>;
+/// The turn to write. `None` after a failure that left a connection in doubt: the next writer opens new ones.
+pub(super) type Writer = Arc<Mutex<Option<Writers>>>;
 
 /// A log of this size is copied into the database: long enough that a page which many commits changed is copied once, short enough that a
 /// start after a crash reads it in a moment.
@@ -227,7 +247,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         let options: AnyConnectOptions = url(&path).parse().unwrap();
-        let mut connection = open_writer(&options).await.unwrap();
+        let mut writers = Writers::open(&options).await.unwrap();
+        let connection = &mut writers.any;
         connection.execute("CREATE TABLE t (x BLOB)").await.unwrap();
         let insert = "INSERT INTO t VALUES (zeroblob(4000000))";
         for _ in 0..12 {
@@ -240,10 +261,10 @@ mod tests {
         };
         assert!(length() > LOG_BYTES, "{}", length());
 
-        let writer: Writer = Arc::new(Mutex::new(Some(connection)));
+        let writer: Writer = Arc::new(Mutex::new(Some(writers)));
         checkpoint(&options, &writer, length()).await.unwrap();
         let mut slot = writer.lock().await;
-        let connection = slot.as_mut().unwrap();
+        let connection = &mut slot.as_mut().unwrap().any;
         connection.execute(insert).await.unwrap();
         assert_eq!(length(), LOG_BYTES);
         let rows = connection

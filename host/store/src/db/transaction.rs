@@ -1,13 +1,14 @@
 //! A transaction: the right to begin one, what is noted while it runs, and how it ends.
 
 use super::backlog::Pen;
+use super::sqlite;
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, BalanceChange, Change, Changes, Topic};
 use crate::error::StoreError;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::UsdCents;
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, Database, Executor, SqlSafeStr};
+use sqlx::{Any, AnyConnection, Database, Executor, SqlSafeStr, SqliteConnection};
 use sqlx_core::transaction::TransactionManager;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -17,22 +18,30 @@ pub(super) type Manager = <Any as Database>::TransactionManager;
 
 /// The connection of a transaction.
 pub(super) enum Session {
-    Exclusive(OwnedMutexGuard<Option<AnyConnection>>),
+    Exclusive(OwnedMutexGuard<Option<sqlite::Writers>>),
     Pooled(Option<PoolConnection<Any>>),
 }
 
 impl Session {
     fn get(&self) -> Option<&AnyConnection> {
         match self {
-            Self::Exclusive(slot) => slot.as_ref(),
+            Self::Exclusive(slot) => slot.as_ref().map(|writers| &writers.any),
             Self::Pooled(connection) => connection.as_deref(),
         }
     }
 
     fn get_mut(&mut self) -> Option<&mut AnyConnection> {
         match self {
-            Self::Exclusive(slot) => slot.as_mut(),
+            Self::Exclusive(slot) => slot.as_mut().map(|writers| &mut writers.any),
             Self::Pooled(connection) => connection.as_deref_mut(),
+        }
+    }
+
+    /// The connection for whole scripts, where there is one.
+    fn books(&mut self) -> Option<&mut SqliteConnection> {
+        match self {
+            Self::Exclusive(slot) => slot.as_mut().map(|writers| &mut writers.books),
+            Self::Pooled(_) => None,
         }
     }
 
@@ -91,37 +100,28 @@ impl Turn {
         Ok(self.write)
     }
 
-    /// Begins, runs the script, and commits. On SQLite in one trip to its thread, if the script's statements are joined.
+    /// Begins, runs the script, and commits. On SQLite by a connection of its own.
     pub(crate) async fn run_whole(mut self, script: Script) -> Result<(), WholeError> {
-        match self.begin {
-            Some(begin) if script.is_joined() => {
-                // Until it is known otherwise, a transaction is open that only the connection's end is sure to end.
-                self.write.stage = Stage::OpenByScript;
-                let connection = self
-                    .write
-                    .session
-                    .connection()
-                    .map_err(WholeError::undone)?;
-                let result = script.run_whole(begin, connection).await;
-                let is_over = match &result {
-                    Ok(()) => true,
-                    Err(error) if error.in_doubt => false,
-                    Err(_) => connection.execute("ROLLBACK").await.is_ok(),
-                };
-                if is_over {
-                    self.write.stage = Stage::Over;
-                }
-                result
-            }
-            _ => {
-                let mut write = self.begin().await.map_err(WholeError::undone)?;
-                script.run(&mut write).await.map_err(WholeError::undone)?;
-                write.commit().await.map_err(|error| WholeError {
-                    error,
-                    in_doubt: true,
-                })
-            }
+        let Some(books) = self.write.session.books() else {
+            let mut write = self.begin().await.map_err(WholeError::undone)?;
+            script.run(&mut write).await.map_err(WholeError::undone)?;
+            return write.commit().await.map_err(|error| WholeError {
+                error,
+                in_doubt: true,
+            });
+        };
+        // Until it is known otherwise, a transaction is open that only the connection's end is sure to end.
+        self.write.stage = Stage::OpenByScript;
+        let result = script.run_whole(sqlite::BEGIN, books).await;
+        let is_over = match &result {
+            Ok(()) => true,
+            Err(error) if error.in_doubt => false,
+            Err(_) => books.execute("ROLLBACK").await.is_ok(),
+        };
+        if is_over {
+            self.write.stage = Stage::Over;
         }
+        result
     }
 }
 
