@@ -30,8 +30,11 @@ const TURN_US: u64 = TICK.as_micros() as u64;
 /// What a task may use before another one of the same company has its turn. Long enough that an ordinary query ends, so
 /// that sixteen of them end one after the other and not all at the end; and a loop costs its own company no more.
 const STRETCH_US: u64 = 20_000;
-/// How long a thread without work sleeps before it looks whether the lanes are gone, and is taken for one that rests.
+/// How long a thread without work sleeps before it looks whether the lanes are gone.
 const IDLE: Duration = Duration::from_secs(1);
+/// After how long without work it is taken for one that rests. What opens a session computes for some milliseconds, and while a thread is awake those that
+/// serve take the core from clients and sources beside them; to be told of both costs all threads together some tens of microseconds.
+const REST: Duration = Duration::from_millis(50);
 
 /// Threads that take turns.
 pub(crate) struct Lanes {
@@ -191,7 +194,8 @@ impl Inner {
         while !state.closed {
             let Some((served_us, id)) = state.order.pop_first() else {
                 state.forget_idle();
-                if self.ready.wait_for(&mut state, IDLE).timed_out() {
+                let sleep = if thread.is_awake() { REST } else { IDLE };
+                if self.ready.wait_for(&mut state, sleep).timed_out() {
                     drop(state);
                     thread.rest();
                     state = self.state.lock();

@@ -66,6 +66,11 @@ impl Computes {
         }
     }
 
+    /// It has had something to do, and has not rested since.
+    pub fn is_awake(&self) -> bool {
+        self.is_awake
+    }
+
     /// It has something to do. Costs nothing while it goes on having something.
     pub fn wake(&mut self) {
         if !std::mem::replace(&mut self.is_awake, true) {
