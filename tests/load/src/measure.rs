@@ -19,7 +19,11 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Rounds in which every competitor runs once, in rotating order; ratios are taken within a round.
+/// Before each slice: charges are booked behind their answers, and whoever comes next would pay for it.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// Rounds in which every competitor runs once; ratios are taken within a round. The order rotates, and every second round it is the other way round, so
+/// that nobody always comes after the same one.
 pub fn measure(
     query: &str,
     competitors: &[&Competitor],
@@ -31,9 +35,14 @@ pub fn measure(
     let mut latencies = vec![Vec::new(); competitors.len()];
     let mut costs = vec![Vec::new(); competitors.len()];
     for round in 0..rounds.max(2) {
-        for turn in 0..competitors.len() {
-            let index = (turn + round) % competitors.len();
+        let mut order: Vec<_> = (0..competitors.len()).collect();
+        order.rotate_left(round % competitors.len());
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
             let competitor = competitors[index];
+            std::thread::sleep(SETTLE);
             let before = processor_time(competitor.process);
             let run = generator::run(&competitor.address, &competitor.requests, clients, slice)
                 .with_context(|| format!("{} on {query}", competitor.name))?;
