@@ -45,9 +45,9 @@ struct Options {
     /// Only queries whose name contains this. Those of sources that only stand for an engine are measured where this names the source: "trino: ".
     #[arg(long, default_value = "")]
     only: String,
-    /// Only competitors whose name contains this (or is this, if one has it), to profile one.
-    #[arg(long, default_value = "")]
-    competitor: String,
+    /// Only competitors whose name contains one of these (or those that are named, if any is), to profile one or to compare two.
+    #[arg(long, value_delimiter = ',', default_value = "")]
+    competitor: Vec<String>,
     /// Milliseconds that a statement takes at the stand-ins of Databricks and Snowflake.
     #[arg(long, default_value_t = 0)]
     statement_ms: u64,
@@ -71,15 +71,16 @@ impl Options {
         query.contains(&self.only) && (is_named || REAL.contains(&source))
     }
 
-    /// All of them, or the one that has exactly the name.
+    /// Those that have exactly one of the names, if there are any, or those whose name contains one.
     fn chosen<'a>(&self, competitors: &'a [Competitor]) -> Vec<&'a Competitor> {
-        let is_a_name = competitors.iter().any(|one| one.name == self.competitor);
-        let competitors = competitors.iter();
-        let is_chosen = |one: &&Competitor| match is_a_name {
-            true => one.name == self.competitor,
-            false => one.name.contains(&self.competitor),
-        };
-        competitors.filter(is_chosen).collect()
+        let is_named = |one: &&Competitor| self.competitor.iter().any(|name| one.name == name);
+        let named: Vec<_> = competitors.iter().filter(is_named).collect();
+        if !named.is_empty() {
+            return named;
+        }
+        let contains =
+            |one: &&Competitor| self.competitor.iter().any(|part| one.name.contains(part));
+        competitors.iter().filter(contains).collect()
     }
 }
 
