@@ -3,7 +3,8 @@
 //! A core falls asleep and is woken more slowly than a source that is near answers a small query, or a client that is near asks the
 //! next one; above all in a virtual machine, where both leave the guest. A single row took 93 us, and takes 67 when the worker stays
 //! awake (tests/load/README.md). It gives way to whoever else wants the core, and looks no longer than the bound. With several
-//! requests in flight it does not look at all: then there is work to wake up for, and cores are better left to it.
+//! requests in flight it does not look at all: then there is work to wake up for, and cores are better left to it. Nor for a while
+//! after many were, as in a moment between the requests of many clients: they are about to come.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +12,18 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// Belongs to one worker and its `current_thread` runtime; the atomic is there because tasks must be `Send`.
+/// So many requests in flight at once are many.
+const MANY: usize = 4;
+/// So many beginnings and ends of requests, since many were in flight, are a while.
+const WHILE: usize = 32;
+
+/// Belongs to one worker and its `current_thread` runtime; the atomics are there because tasks must be `Send`.
 pub struct BusyPoll {
     bound: Duration,
     in_flight: AtomicUsize,
-    /// A request has begun or ended, and at most one is in flight.
+    /// Beginnings and ends of requests that are still to come before the worker looks again.
+    looks_after: AtomicUsize,
+    /// A request has begun or ended, at most one is in flight, and there were not many for a while.
     quiet: Notify,
 }
 
@@ -24,6 +32,7 @@ impl BusyPoll {
         Arc::new(BusyPoll {
             bound,
             in_flight: AtomicUsize::new(0),
+            looks_after: AtomicUsize::new(0),
             quiet: Notify::new(),
         })
     }
@@ -36,7 +45,12 @@ impl BusyPoll {
     }
 
     fn happened(&self, in_flight: usize) {
-        if in_flight <= 1 {
+        let looks_after = match in_flight {
+            MANY.. => WHILE,
+            _ => self.looks_after.load(Ordering::Relaxed).saturating_sub(1),
+        };
+        self.looks_after.store(looks_after, Ordering::Relaxed);
+        if in_flight <= 1 && looks_after == 0 {
             self.quiet.notify_one();
         }
     }
@@ -111,6 +125,16 @@ mod tests {
     #[test]
     fn a_worker_with_several_requests_sleeps() {
         assert!(sleeps_after(LONG, |poll| [poll.request(), poll.request()]));
+    }
+
+    #[test]
+    fn a_worker_sleeps_in_a_moment_between_many_requests() {
+        let many = |poll: &Arc<BusyPoll>| drop([(); MANY].map(|()| poll.request()));
+        assert!(sleeps_after(LONG, many));
+        assert!(!sleeps_after(LONG, |poll| {
+            many(poll);
+            (0..WHILE).for_each(|_| drop(poll.request()));
+        }));
     }
 
     /// The next request of the same client is likely to follow at once.
