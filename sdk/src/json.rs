@@ -2,11 +2,15 @@
 
 use crate::Error;
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
+
+mod table;
+pub use table::{Kind, Table, Written};
 
 /// A document, of which parts may borrow. That it is text is seen once for all of it: [`serde_json::from_slice`] looks at each value by itself,
 /// and twice at one that is kept as a [`RawValue`].
@@ -17,6 +21,61 @@ pub fn read<'a, T: Deserialize<'a>>(document: &'a [u8]) -> serde_json::Result<T>
 /// Bytes as the text that a document is.
 pub fn utf8(document: &[u8]) -> serde_json::Result<&str> {
     std::str::from_utf8(document).map_err(serde_json::Error::custom)
+}
+
+/// An object that is read a member at a time, in the order in which they come: what stands before decides what becomes of what follows.
+pub trait Members<'de> {
+    /// Takes the value of the member of this name.
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error>;
+}
+
+/// Reads a document that is such an object.
+pub fn members<'de>(document: &'de [u8], into: &mut impl Members<'de>) -> serde_json::Result<()> {
+    let mut from = serde_json::Deserializer::from_str(utf8(document)?);
+    from.deserialize_any(Object(into))?;
+    from.end()
+}
+
+/// Takes a value that may stand once; `null` is none.
+pub fn once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    place: &mut Option<T>,
+    from: &mut A,
+) -> Result<(), A::Error> {
+    if place.is_some() {
+        return Err(A::Error::custom("a member stands twice"));
+    }
+    *place = from.next_value()?;
+    Ok(())
+}
+
+/// Reads a value that was kept as it stood.
+pub fn kept<'de, S: DeserializeSeed<'de>>(
+    value: &'de RawValue,
+    seed: S,
+) -> serde_json::Result<S::Value> {
+    seed.deserialize(&mut serde_json::Deserializer::from_str(value.get()))
+}
+
+struct Object<'m, M>(&'m mut M);
+
+impl<'de, M: Members<'de>> Visitor<'de> for Object<'_, M> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    // Else the library's own error would tell all of it.
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        Err(E::custom("a text where an object is expected"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        while let Some(name) = from.next_key::<String>()? {
+            self.0.member(&name, &mut from)?;
+        }
+        Ok(())
+    }
 }
 
 /// Why rows were not read to their end.
@@ -223,6 +282,49 @@ mod tests {
             "{error}"
         );
         assert!(super::read::<&str>(b"\"\xff\"").is_err());
+    }
+
+    /// What came before, and what is read then.
+    #[derive(Default)]
+    struct Seen {
+        order: String,
+        number: Option<u32>,
+    }
+
+    impl<'de> Members<'de> for Seen {
+        fn member<A: MapAccess<'de>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error> {
+            self.order.push_str(name);
+            match name {
+                "n" => once(&mut self.number, from),
+                _ => from.next_value::<IgnoredAny>().map(drop),
+            }
+        }
+    }
+
+    /// Members are read in their order, a value once, and what is no object is told without its content.
+    #[test]
+    fn members_are_read_one_by_one() {
+        let read = |document: &str| {
+            let mut seen = Seen::default();
+            match members(document.as_bytes(), &mut seen) {
+                Ok(()) => Ok((seen.order, seen.number)),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let whole = read(r#" {"b":[1],"\u006e":7,"a":{"n":8}} "#);
+        assert_eq!(whole, Ok(("bna".to_owned(), Some(7))));
+        assert_eq!(read(r#"{"n":null}"#), Ok(("n".to_owned(), None)));
+        for (document, why) in [
+            (r#"{"n":7,"n":8}"#, "twice"),
+            (r#""secret""#, "a text"),
+            ("[]", "expected an object"),
+            ("{} {}", "trailing"),
+            ("{", "EOF"),
+        ] {
+            let error = read(document).unwrap_err();
+            assert!(error.contains(why) && !error.contains("secret"), "{error}");
+        }
+        assert!(members(b"{\"\xff\":1}", &mut Seen::default()).is_err());
     }
 
     #[test]

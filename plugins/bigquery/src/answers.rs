@@ -7,108 +7,30 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse, json};
+use souk_sdk::json::{self, Kind, Table};
+use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 use crate::errors;
 
 /// Of `jobs.query` and `jobs.getQueryResults`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub struct Results<'a> {
-    #[serde(default)]
-    pub job_complete: bool,
+    pub job_complete: Option<bool>,
     pub job_reference: Option<JobReference>,
     /// Once it is complete.
-    #[serde(borrow)]
     pub schema: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub rows: FoundRows<'a>,
-    total_rows: Option<String>,
+    /// Of all pages.
+    pub total_rows: Option<String>,
     /// There are more rows.
     pub page_token: Option<String>,
+    /// Where they were not told while the answer was read.
+    pub rows: Option<&'a RawValue>,
 }
 
-/// The cells of all rows, one after the other: lists of their own would be allocated for each row.
-#[derive(Default)]
-pub struct FoundRows<'a> {
-    cells: Vec<&'a RawValue>,
-    /// Where each row ends.
-    ends: Vec<usize>,
-}
+/// Reads rows: `[{"f": [{"v": …}, …]}, …]`.
+pub struct OfRows<'r, 't, T>(pub &'r mut Table<'t, T>);
 
-impl<'a> FoundRows<'a> {
-    pub fn iter(&self) -> impl Iterator<Item = &[&'a RawValue]> {
-        let mut begin = 0;
-        self.ends.iter().map(move |end| {
-            let row = &self.cells[begin..*end];
-            begin = *end;
-            row
-        })
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for FoundRows<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FoundRows<'a>, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = FoundRows<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("rows")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<FoundRows<'de>, A::Error> {
-                let mut all = FoundRows::default();
-                while rows.next_element_seed(OfRow(&mut all.cells))?.is_some() {
-                    all.ends.push(all.cells.len());
-                }
-                Ok(all)
-            }
-        }
-        from.deserialize_seq(All)
-    }
-}
-
-/// `{"f": [{"v": …}, …]}`: appends its cells.
-struct OfRow<'c, 'de>(&'c mut Vec<&'de RawValue>);
-
-impl<'de> DeserializeSeed<'de> for OfRow<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OfRow<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a row")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
-        let mut found = false;
-        while let Some(name) = row.next_key::<&RawValue>()? {
-            match (name.get(), found) {
-                ("\"f\"", false) => {
-                    row.next_value_seed(OfCells(self.0))?;
-                    found = true;
-                }
-                ("\"f\"", true) => return Err(A::Error::custom("a row has its cells twice")),
-                _ => drop(row.next_value::<IgnoredAny>()?),
-            }
-        }
-        match found {
-            true => Ok(()),
-            false => Err(A::Error::custom("a row without cells")),
-        }
-    }
-}
-
-struct OfCells<'c, 'de>(&'c mut Vec<&'de RawValue>);
-
-impl<'de> DeserializeSeed<'de> for OfCells<'_, 'de> {
+impl<'de, T: Kind> DeserializeSeed<'de> for OfRows<'_, '_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -116,22 +38,118 @@ impl<'de> DeserializeSeed<'de> for OfCells<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for OfCells<'_, 'de> {
+impl<'de, T: Kind> Visitor<'de> for OfRows<'_, '_, T> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        loop {
+            let cells = OfCells(&mut *self.0);
+            if rows.next_element_seed(Member("f", cells))?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+struct OfCells<'r, 't, T>(&'r mut Table<'t, T>);
+
+impl<'de, T: Kind> DeserializeSeed<'de> for OfCells<'_, '_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Kind> Visitor<'de> for OfCells<'_, '_, T> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("cells")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
-        while let Some(cell) = cells.next_element::<Cell<'_>>()? {
-            self.0.push(cell.value);
-        }
-        Ok(())
+    fn visit_seq<A: SeqAccess<'de>>(self, cells: A) -> Result<(), A::Error> {
+        self.0.row(Values(cells))
     }
 }
 
-/// A row within a value.
+/// Elements that are the member `v` each.
+struct Values<A>(A);
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Values<A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_element_seed(Member("v", seed))
+    }
+}
+
+/// Of an object the member of this name, which it has once, as the seed reads it.
+struct Member<S>(&'static str, S);
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Member<S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
+    type Value = S::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<S::Value, A::Error> {
+        let Member(wanted, seed) = self;
+        let (mut seed, mut found) = (Some(seed), None);
+        while let Some(is_it) = object.next_key_seed(Is(wanted))? {
+            match (is_it, seed.take()) {
+                (true, Some(seed)) => found = Some(object.next_value_seed(seed)?),
+                (true, None) => return Err(A::Error::duplicate_field(wanted)),
+                (false, unused) => {
+                    seed = unused;
+                    object.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        found.ok_or_else(|| A::Error::missing_field(wanted))
+    }
+}
+
+/// Whether a name is this one.
+struct Is(&'static str);
+
+impl<'de> DeserializeSeed<'de> for Is {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        from.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Is {
+    type Value = bool;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
+    }
+}
+
+/// A row that is kept, or one within a value.
 #[derive(Deserialize)]
 pub struct Row<'a> {
     #[serde(borrow, rename = "f")]
@@ -152,8 +170,20 @@ pub struct JobReference {
     pub location: Option<String>,
 }
 
-impl Results<'_> {
-    /// Of all pages; as many as were read where it is not said.
+impl<'a> Results<'a> {
+    pub fn is_complete(&self) -> bool {
+        self.job_complete == Some(true)
+    }
+
+    /// The rows that were kept.
+    pub fn kept(&self) -> Result<Vec<Row<'a>>, Error> {
+        let rows = self.rows.map(|rows| serde_json::from_str(rows.get()));
+        let rows = rows.transpose();
+        rows.map(Option::unwrap_or_default)
+            .map_err(|error| malformed().detail(error.to_string()))
+    }
+
+    /// None where it is not said.
     pub fn total_rows(&self) -> u64 {
         let said = self.total_rows.as_deref();
         said.and_then(|text| text.parse().ok()).unwrap_or_default()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use souk_sdk::{Batch, ColumnBuilder, Error, Limits, Query, Rows, SchemaFilter, Value};
 
-use crate::answers::{Datasets, FoundRows, malformed};
+use crate::answers::{Datasets, Row, malformed};
 use crate::values;
 
 /// Datasets that one statement asks for: each stands in it with two views, and a statement may name a thousand tables.
@@ -106,9 +106,9 @@ impl Catalog {
     }
 
     /// Takes rows of a statement's answer.
-    pub fn read(&mut self, rows: &FoundRows<'_>) -> Result<(), Error> {
-        for row in rows.iter() {
-            let [schema, table, kind, position, name, of_type, nullable] = row else {
+    pub fn read(&mut self, rows: &[Row<'_>]) -> Result<(), Error> {
+        for row in rows {
+            let [schema, table, kind, position, name, of_type, nullable] = &row.cells[..] else {
                 return Err(malformed());
             };
             if self.fields.len() == self.filter.limits.rows_max as usize {
@@ -116,7 +116,7 @@ impl Catalog {
             }
             let [schema, table, kind, position, name, of_type, nullable] =
                 [schema, table, kind, position, name, of_type, nullable]
-                    .map(|cell| values::plain(cell));
+                    .map(|cell| values::plain(cell.value));
             self.fields.push(Field {
                 schema: schema?,
                 table: table?,

@@ -11,10 +11,10 @@ use souk_sdk::{
     Rows, Step,
 };
 
-use crate::answers::{Datasets, Job as DryJob, JobReference, Results, answer, malformed, read};
+use crate::answers::{Datasets, Job as DryJob, JobReference, answer, malformed, read};
 use crate::api::Api;
 use crate::catalog::Catalog;
-use crate::reading::Reading;
+use crate::reading::{self, Reading, Telling};
 use crate::settings::{self, Settings};
 use crate::types::Type;
 
@@ -317,15 +317,25 @@ impl Session {
         step: &mut Step,
     ) -> Result<Next, Error> {
         let response = answer(outcome)?;
-        let mut results: Results<'_> = read(&response)?;
+        let telling = match &mut run.into {
+            Sink::Result(reading) if !run.is_cancelled => Some(Telling {
+                id,
+                limits: &run.limits,
+                reading,
+                shapes: &mut self.shapes,
+                step,
+            }),
+            _ => None,
+        };
+        let mut results = reading::page(&response, telling)?;
         run.job = results.job_reference.take().or(run.job);
         if run.is_cancelled {
-            return match (results.job_complete, &run.job) {
+            return match (results.is_complete(), &run.job) {
                 (false, Some(job)) => Ok(self.stop(job, step)),
                 _ => Err(cancelled()),
             };
         }
-        if !results.job_complete {
+        if !results.is_complete() {
             // Without a name nobody can ask after it.
             run.job.as_ref().ok_or_else(malformed)?;
             let pause = self.number();
@@ -333,11 +343,8 @@ impl Session {
             run.pause_ms = (2 * run.pause_ms).min(PAUSE_MAX_MS);
             return Ok(Some((pause, Work::Run(run))));
         }
-        match &mut run.into {
-            Sink::Result(reading) => {
-                reading.page(id, &results, &run.limits, &mut self.shapes, step)?
-            }
-            Sink::Catalog(catalog) => catalog.read(&results.rows)?,
+        if let Sink::Catalog(catalog) = &mut run.into {
+            catalog.read(&results.kept()?)?;
         }
         let page = results.page_token.filter(|token| !token.is_empty());
         match (page, run.into) {

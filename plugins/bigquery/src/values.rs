@@ -7,44 +7,60 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, write_f64, write_text};
+use souk_sdk::json::{self, Kind, Written, write_f64, write_text};
 use souk_sdk::time::{Date, TimeOfDay, iso8601, parse_iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::answers::{Cell, Row, malformed};
 use crate::types::{Scalar, Type};
 
-/// Appends a cell. `room`: how many bytes a column may become.
-pub fn push(
-    kind: &Type,
-    cell: &RawValue,
-    into: &mut ColumnBuilder,
-    room: usize,
-) -> Result<(), Error> {
-    if cell.get() == "null" {
-        // An array is not NULL: what says so has an empty one.
-        if let Type::Array(_) = kind {
-            return into.var(b"[]");
-        }
-        into.null();
-        return Ok(());
+impl Kind for Type {
+    /// Floats and decimals are texts, too, and where one stands as a number it keeps its digits.
+    fn is_raw(&self) -> bool {
+        let scalar = match self {
+            Type::Scalar(scalar) => scalar,
+            Type::Array(_) | Type::Struct(_) => return true,
+        };
+        matches!(scalar, Scalar::Float64 | Scalar::Numeric | Scalar::Json)
     }
-    let Type::Scalar(scalar) = kind else {
-        return into.var_with(|out| document_of(kind, cell, out, room));
-    };
-    let text = text(cell)?;
+
+    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
+        match (self, cell) {
+            // An array is not NULL: what says so has an empty one.
+            (Type::Array(_), Written::Null) => into.var(b"[]"),
+            (_, Written::Null) => {
+                into.null();
+                Ok(())
+            }
+            (Type::Scalar(scalar), Written::Text(text)) => push(*scalar, text, into),
+            (Type::Scalar(scalar), Written::Raw(cell)) => push(*scalar, &text(cell)?, into),
+            // Numbers and truth may stand there as such.
+            (Type::Scalar(scalar), Written::Whole(value)) => {
+                push(*scalar, &value.to_string(), into)
+            }
+            (Type::Scalar(scalar), Written::Truth(value)) => {
+                push(*scalar, &value.to_string(), into)
+            }
+            (kind, Written::Raw(cell)) => into.var_with(|out| document_of(kind, cell, out, room)),
+            _ => Err(malformed()),
+        }
+    }
+}
+
+/// Appends a scalar.
+fn push(scalar: Scalar, text: &str, into: &mut ColumnBuilder) -> Result<(), Error> {
     match scalar {
-        Scalar::Bool => into.boolean(boolean(&text)?),
-        Scalar::Int64 => into.i64(int64(&text)?),
-        Scalar::Float64 => into.f64(float64(&text)?),
-        Scalar::Numeric => into.var(numeric(&text)?.as_bytes()),
+        Scalar::Bool => into.boolean(boolean(text)?),
+        Scalar::Int64 => into.i64(int64(text)?),
+        Scalar::Float64 => into.f64(float64(text)?),
+        Scalar::Numeric => into.var(numeric(text)?.as_bytes()),
         Scalar::String => into.var(text.as_bytes()),
-        Scalar::Bytes => into.var(&STANDARD.decode(&*text).map_err(|_| malformed())?),
-        Scalar::Date => into.i32(days(&text)?),
-        Scalar::Time => into.i64(time(&text)?),
-        Scalar::DateTime => into.i64(clock(&text)?),
-        Scalar::Timestamp => into.i64(int64(&text)?),
-        Scalar::Json => into.var(document(&text)?.as_bytes()),
+        Scalar::Bytes => into.var(&STANDARD.decode(text).map_err(|_| malformed())?),
+        Scalar::Date => into.i32(days(text)?),
+        Scalar::Time => into.i64(time(text)?),
+        Scalar::DateTime => into.i64(clock(text)?),
+        Scalar::Timestamp => into.i64(int64(text)?),
+        Scalar::Json => into.var(document(text)?.as_bytes()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Talk, dry, field, job, page, query, raw, refuses, reply, waits};
+use common::{ORDER, Talk, dry, field, job, ordered, page, query, raw, refuses, reply, waits};
 use serde_json::{Value as Json, json};
 use souk_sdk::{Input, Limits, Machine, Request, SchemaFilter};
 use souk_tests::spoilt::Spoiler;
@@ -29,8 +29,11 @@ fn answers() -> Vec<String> {
     let cells: Vec<&str> = kinds.iter().map(|(_, cell)| *cell).collect();
     let nested = json!({"name": "r", "type": "RECORD", "mode": "REPEATED", "fields": fields});
     let inner: Vec<Json> = cells.iter().map(|cell| json!({"v": cell})).collect();
+    let whole = page(json!(fields), &[json!(cells), json!(cells)], 2, None);
+    let in_order = ordered(&whole, &ORDER).unwrap().body;
     vec![
-        page(json!(fields), &[json!(cells), json!(cells)], 2, None).to_string(),
+        String::from_utf8(in_order).unwrap(),
+        whole.to_string(),
         page(json!([nested]), &[json!([[{"v": {"f": inner}}]])], 1, None).to_string(),
         json!({"jobComplete": false, "jobReference": job()}).to_string(),
         json!({"error": {"code": 400, "message": "m", "errors": [{"reason": "invalidQuery"}]}})

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    NOW, Reply, Talk, body, catalog, class_and_code, dry, field, numbers, page, query, refuses,
-    reply, waits,
+    NOW, ORDER, Reply, Talk, body, catalog, class_and_code, dry, field, numbers, ordered, page,
+    query, refuses, reply, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, HttpRequest, Limits, Request, Value, WireFault};
@@ -178,6 +178,71 @@ fn pages_are_read_to_the_last() {
     assert_eq!((answer.rows, answer.chunks.len()), (3, 3));
 }
 
+/// In whichever order a page has its members it is read, and told once.
+#[test]
+fn pages_have_any_order() {
+    let fields = json!([field("n", "INTEGER")]);
+    let first = page(fields.clone(), &[json!(["1"]), json!([null])], 3, Some("a"));
+    let last = page(fields, &[json!(["7"])], 3, None);
+    let mut order = ORDER;
+    for turn in 0..2 * ORDER.len() {
+        order.rotate_left(1);
+        if turn == ORDER.len() {
+            order.reverse();
+        }
+        let mut talk = Talk::usual();
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        talk.hears(0, dry("SELECT")).unwrap();
+        talk.hears(0, ordered(&first, &order)).unwrap();
+        talk.hears(0, ordered(&last, &order)).unwrap();
+        let answer = talk.ended(id).unwrap().ok();
+        assert_eq!((answer.rows, answer.chunks.len()), (3, 2), "{order:?}");
+        assert_eq!(answer.cell(0, 0), "1", "{order:?}");
+    }
+    // How many rows there are need not be said.
+    let untold = ["schema", "rows", "jobComplete"];
+    assert_eq!(Talk::usual().rows_of(ordered(&last, &untold)).ok().rows, 1);
+}
+
+/// Rows are told as they are read. What stands behind them may spoil the answer, but tells nothing twice.
+#[test]
+fn what_follows_rows_is_read() {
+    let fields = json!([field("n", "INTEGER")]);
+    let mut whole = page(fields, &[json!(["1"])], 1, None);
+    for twice in [
+        ["schema", "totalRows", "rows", "rows", "jobComplete"],
+        ["rows", "schema", "totalRows", "rows", "jobComplete"],
+        ["rows", "rows", "schema", "totalRows", "jobComplete"],
+        ["schema", "schema", "totalRows", "rows", "jobComplete"],
+    ] {
+        let error = Talk::usual().rows_of(ordered(&whole, &twice)).error();
+        assert_eq!(error.code, "malformed_answer", "{twice:?}");
+    }
+    // It is refused for its rows, not for what stands behind them.
+    let limits = Limits {
+        rows_max: 0,
+        ..LIMITS
+    };
+    let untold = json!({"schema": whole["schema"], "totalRows": "0", "rows": whole["rows"], "jobComplete": 7});
+    let replies = [dry("SELECT"), ordered(&untold, &ORDER)];
+    let error = Talk::usual()
+        .ask(query("SELECT 1", vec![], limits), replies)
+        .error();
+    assert_eq!(error.code, "rows_limit");
+    // Rows of what is not complete: none that are told, and none where that is said before.
+    whole["jobComplete"] = false.into();
+    let error = Talk::usual().rows_of(ordered(&whole, &ORDER)).error();
+    assert_eq!(error.code, "malformed_answer");
+    let mut talk = Talk::usual();
+    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+    talk.hears(0, dry("SELECT")).unwrap();
+    let before = ["jobComplete", "jobReference", "schema", "totalRows", "rows"];
+    talk.hears(0, ordered(&whole, &before)).unwrap();
+    talk.wakes();
+    talk.hears(0, numbers(2)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 2);
+}
+
 /// A result that is larger than is allowed is none, and is not read to its end.
 #[test]
 fn what_is_too_large_is_refused() {
@@ -200,11 +265,18 @@ fn what_is_too_large_is_refused() {
         101,
         Some("a"),
     );
-    let answer = within(100, 10_000, reply(first));
-    assert_eq!(
-        (answer.columns.len(), answer.error().code.as_str()),
-        (0, "rows_limit")
-    );
+    let late = ["schema", "rows", "jobComplete", "totalRows"];
+    for first in [
+        ordered(&first, &ORDER),
+        ordered(&first, &late),
+        reply(first),
+    ] {
+        let answer = within(100, 10_000, first);
+        assert_eq!(
+            (answer.columns.len(), answer.error().code.as_str()),
+            (0, "rows_limit")
+        );
+    }
     // And where it says too little.
     let more = page(
         json!([field("n", "INTEGER")]),
@@ -257,9 +329,12 @@ fn a_cancelled_job_is_cancelled_at_bigquery() {
 /// Before the job has a name there is nothing to cancel it by: the name is waited for, which takes a second at most.
 #[test]
 fn a_job_without_a_name_is_cancelled_when_it_has_one() {
+    let one = page(json!([field("n", "INTEGER")]), &[json!(["1"])], 1, None);
+    let in_order = ordered(&one, &ORDER);
     for (answer, is_cancelled) in [
         (waits(), true),
         (numbers(1), false),
+        (in_order, false),
         (Err(WireFault::Reset), false),
     ] {
         let mut talk = Talk::usual();
@@ -274,7 +349,8 @@ fn a_job_without_a_name_is_cancelled_when_it_has_one() {
             talk.hears(0, refuses(404, "notFound", "Not found: Job"))
                 .unwrap();
         }
-        assert!(talk.ended(id).unwrap().end.unwrap().is_err());
+        let answer = talk.ended(id).unwrap();
+        assert!(answer.columns.is_empty() && answer.end.unwrap().is_err());
     }
     // What has no job ends at once.
     for request in [

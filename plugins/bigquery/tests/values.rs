@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Talk, field, page, reply};
+use common::{ORDER, Talk, field, ordered, page, raw, reply};
 use serde_json::{Value as Json, json};
 use souk_sdk::ColumnType;
 use souk_tests::wire::Answer;
@@ -12,7 +12,10 @@ fn column(described: Json, cells: &[Json]) -> Answer {
     let mut rows: Vec<Json> = cells.iter().map(|cell| json!([cell])).collect();
     rows.push(json!([null]));
     let total = rows.len();
-    Talk::usual().rows_of(reply(page(json!([described]), &rows, total, None)))
+    Talk::usual().rows_of(ordered(
+        &page(json!([described]), &rows, total, None),
+        &ORDER,
+    ))
 }
 
 fn texts(answer: &Answer) -> Vec<String> {
@@ -208,6 +211,69 @@ fn what_is_malformed_is_refused() {
             Talk::usual().rows_of(reply(answer)).error().code,
             "malformed_answer"
         );
+    }
+}
+
+/// Numbers and truth may stand as such, and keep their digits.
+#[test]
+fn numbers_may_be_no_texts() {
+    for (kind, cell, wanted) in [
+        ("INTEGER", "-7", "-7"),
+        ("TIMESTAMP", "7", "7"),
+        ("STRING", "7", "7"),
+        ("BOOLEAN", "true", "true"),
+        ("NUMERIC", "1.50", "1.50"),
+        // A parsed one would be off by its last digit.
+        ("FLOAT", "122.416294033786585", "122.41629403378658"),
+        ("FLOAT", "7", "7.0"),
+        ("JSON", "1.50", "1.50"),
+    ] {
+        let body = format!(
+            r#"{{"schema":{{"fields":[{}]}},"totalRows":"1","rows":[{{"f":[{{"v":{cell}}}]}}],"jobComplete":true}}"#,
+            field("v", kind)
+        );
+        let answer = Talk::usual().rows_of(raw(200, &[], body)).ok();
+        assert_eq!(texts(&answer), [wanted], "{kind}");
+    }
+    for (kind, cell) in [
+        ("INTEGER", json!(1.5)),
+        ("INTEGER", json!(u64::MAX)),
+        ("BOOLEAN", json!(1)),
+        ("DATE", json!(true)),
+    ] {
+        let error = column(field("v", kind), &[cell]).error();
+        assert_eq!(error.code, "malformed_answer", "{kind}");
+    }
+}
+
+/// Of a row and of a cell one member matters, which each has once.
+#[test]
+fn rows_have_their_cells_once() {
+    let read = |row: &str| {
+        let body = format!(
+            r#"{{"schema":{{"fields":[{}]}},"totalRows":"1","rows":[{row}],"jobComplete":true}}"#,
+            field("v", "STRING")
+        );
+        Talk::usual().rows_of(raw(200, &[], body))
+    };
+    for row in [
+        r#"{"f":[{"v":"a"}]}"#,
+        r#"{"e":[1],"f":[{"u":{"v":"b"},"v":"a","w":"c"}],"g":null}"#,
+        r#"{"\u0066":[{"\u0076":"\u0061"}]}"#,
+    ] {
+        assert_eq!(texts(&read(row).ok()), ["a"], "{row}");
+    }
+    for row in [
+        "{}",
+        "7",
+        "null",
+        r#"{"f":[{"v":"a"}],"f":[{"v":"a"}]}"#,
+        r#"{"f":[{"v":"a","v":"a"}]}"#,
+        r#"{"f":[{}]}"#,
+        r#"{"f":["a"]}"#,
+        r#"{"f":{"v":"a"}}"#,
+    ] {
+        assert_eq!(read(row).error().code, "malformed_answer", "{row}");
     }
 }
 

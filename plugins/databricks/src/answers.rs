@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Unread};
+use souk_sdk::json::{self, Kind, Table, Unread};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 /// Columns that a result has at most.
@@ -139,15 +139,9 @@ impl<'a> Chunk<'a> {
         &self,
         mut each: impl FnMut(&[&'a RawValue]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if self.external_links.is_some() {
-            return Err(malformed().detail("rows that lie elsewhere"));
-        }
-        let Some(rows) = self.data_array.filter(|rows| rows.get() != "null") else {
+        let Some(rows) = self.list()? else {
             return Ok(());
         };
-        if !rows.get().starts_with('[') {
-            return Err(malformed());
-        }
         let each = |row: &[&'a RawValue]| {
             self.taken.set(self.taken.get() + 1);
             each(row)
@@ -156,6 +150,29 @@ impl<'a> Chunk<'a> {
             Unread::Refused(error) => error,
             Unread::Malformed(error) => malformed().detail(error.to_string()),
         })
+    }
+
+    /// Reads the rows into columns.
+    pub fn table<T: Kind>(&self, mut table: Table<'_, T>) -> Result<(), Error> {
+        let read = match self.list()? {
+            Some(rows) => json::kept(rows, table.rows()),
+            None => Ok(()),
+        };
+        self.taken.set(table.end(read)?);
+        Ok(())
+    }
+
+    fn list(&self) -> Result<Option<&'a RawValue>, Error> {
+        if self.external_links.is_some() {
+            return Err(malformed().detail("rows that lie elsewhere"));
+        }
+        let Some(rows) = self.data_array.filter(|rows| rows.get() != "null") else {
+            return Ok(None);
+        };
+        match rows.get().starts_with('[') {
+            true => Ok(Some(rows)),
+            false => Err(malformed()),
+        }
     }
 }
 

@@ -2,19 +2,19 @@
 
 use std::rc::Rc;
 
-use souk_sdk::results::{Shape, Shapes, Told, value_bytes_max};
+use souk_sdk::json::Table;
+use souk_sdk::results::{Shape, Shapes, Told};
 use souk_sdk::{Column, Error, Limits, Step};
 
 use crate::answers::{Chunk, Manifest, malformed};
 use crate::described::Description;
 use crate::errors::{columns_changed, truncated};
-use crate::types::{self, Type, Way};
-use crate::values::push;
+use crate::types::{self, Sent, Type, Way};
 
 /// A result as far as it was read.
 #[derive(Default)]
 pub struct Reading {
-    shape: Option<Rc<Shape<(Type, Way)>>>,
+    shape: Option<Rc<Shape<Sent>>>,
     told: Told,
 }
 
@@ -26,7 +26,7 @@ impl Reading {
         manifest: &Manifest<'_>,
         exact: Option<&Description>,
         limits: &Limits,
-        shapes: &mut Shapes<(Type, Way)>,
+        shapes: &mut Shapes<Sent>,
         step: &mut Step,
     ) -> Result<(), Error> {
         if manifest.truncated {
@@ -51,28 +51,13 @@ impl Reading {
         step: &mut Step,
     ) -> Result<(), Error> {
         let shape = self.shape.clone().ok_or_else(malformed)?;
-        let room = value_bytes_max(limits);
-        let mut batches = self.told.page(&shape, limits);
-        chunk.rows(|row| {
-            if row.len() != shape.types.len() {
-                return Err(malformed());
-            }
-            let full = batches
-                .row(|place, (kind, way), into| push(*kind, *way, row[place], into, room))?;
-            full.into_iter().for_each(|batch| step.batch(id, batch));
-            Ok(())
-        })?;
-        let rest = batches.rest();
-        rest.into_iter().for_each(|batch| step.batch(id, batch));
-        Ok(())
+        let batches = self.told.page(&shape, limits);
+        chunk.table(Table::new(batches, limits, id, step, malformed))
     }
 }
 
 /// The shape of a result as the API describes it.
-fn plain(
-    described: &str,
-    shapes: &mut Shapes<(Type, Way)>,
-) -> Result<Rc<Shape<(Type, Way)>>, Error> {
+fn plain(described: &str, shapes: &mut Shapes<Sent>) -> Result<Rc<Shape<Sent>>, Error> {
     if let Some(known) = shapes.find(|known| known == described.as_bytes()) {
         return Ok(known);
     }
@@ -82,7 +67,11 @@ fn plain(
     if kinds.iter().any(|kind| kind.way() != Way::Plain) {
         return Err(columns_changed());
     }
-    let kinds = kinds.into_iter().map(|kind| (kind, Way::Plain)).collect();
+    let kinds = kinds.into_iter().map(|kind| Sent {
+        kind,
+        way: Way::Plain,
+    });
+    let kinds = kinds.collect();
     Ok(shapes.add(described.as_bytes(), columns, kinds))
 }
 
@@ -90,8 +79,8 @@ fn plain(
 fn in_other_words(
     described: &str,
     exact: &Description,
-    shapes: &mut Shapes<(Type, Way)>,
-) -> Result<Rc<Shape<(Type, Way)>>, Error> {
+    shapes: &mut Shapes<Sent>,
+) -> Result<Rc<Shape<Sent>>, Error> {
     let sent = types::columns(described)?;
     let (columns, kinds) = split(&exact.columns);
     let fits = |(kind, (_, sent)): (&Type, &(String, String))| {
@@ -109,7 +98,11 @@ fn in_other_words(
     if let Some(known) = shapes.find(|known| known == key) {
         return Ok(known);
     }
-    let kinds = kinds.into_iter().map(|kind| (kind, kind.way())).collect();
+    let kinds = kinds.into_iter().map(|kind| Sent {
+        kind,
+        way: kind.way(),
+    });
+    let kinds = kinds.collect();
     Ok(shapes.add(&key, columns, kinds))
 }
 

@@ -26,7 +26,7 @@ use crate::jobs::{Job, Stage, Work};
 use crate::pauses;
 use crate::settings::{self, Settings};
 use crate::token::{self, Token};
-use crate::types::{Type, Way};
+use crate::types::Sent;
 
 /// How long Databricks may take to let a session in.
 const HELLO_MS: u32 = 10_000;
@@ -54,7 +54,7 @@ pub struct Session {
     tokens: u32,
     fetch: Option<Fetch>,
     known: Known,
-    shapes: Shapes<(Type, Way)>,
+    shapes: Shapes<Sent>,
     looks: Looks,
     /// The pause at whose end another part of the connection's limit is over.
     ticker: Option<u32>,

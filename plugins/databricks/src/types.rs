@@ -42,6 +42,12 @@ pub enum Way {
     Json,
 }
 
+/// What a column's values are, and how they are sent.
+pub struct Sent {
+    pub kind: Type,
+    pub way: Way,
+}
+
 impl Type {
     /// Of a name.
     pub fn of(name: &str) -> Type {

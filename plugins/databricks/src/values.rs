@@ -8,11 +8,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use souk_sdk::json::{Kind, Written};
 use souk_sdk::time::{DAY_US, Date};
 use souk_sdk::{ColumnBuilder, Error, json};
 
 use crate::answers::malformed;
-use crate::types::{Type, Way};
+use crate::types::{Sent, Type, Way};
 
 /// Years that a column has.
 const YEAR_MAX: i64 = 99_999;
@@ -22,39 +23,42 @@ const ZEROS_MAX: u32 = 100;
 /// What a document says that is refused.
 const DOUBLED: &str = "two members of one name";
 
-/// Appends a cell. `room`: how many bytes a column may become.
-pub fn push(
-    kind: Type,
-    way: Way,
-    cell: &RawValue,
-    into: &mut ColumnBuilder,
-    room: usize,
-) -> Result<(), Error> {
-    if cell.get() == "null" {
-        into.null();
-        return Ok(());
+impl Kind for Sent {
+    /// Every value is a text.
+    fn is_raw(&self) -> bool {
+        false
     }
-    let text = json::text(cell).ok_or_else(malformed)?;
-    if text.len() > room {
-        return Err(Error::limit_exceeded(
-            "bytes_limit",
-            "a value of the result is larger than is allowed",
-        ));
-    }
-    match (kind, way) {
-        (Type::Boolean, _) => into.boolean(boolean(&text)?),
-        (Type::Integer, _) => into.i64(integer(&text)?),
-        (Type::Float, _) => into.f64(float(&text)?),
-        (Type::Decimal, _) => into.var(decimal(&text)?.as_bytes()),
-        (Type::Text, _) => into.var(text.as_bytes()),
-        (Type::Bytes, _) => into.var(&bytes(&text)?),
-        (Type::Date, _) => into.i32(days(&text)?),
-        (Type::Time, _) => into.i64(micros_of_day(&text).ok_or_else(malformed)?),
-        (Type::Clock, _) => into.i64(clock(&text)?),
-        (Type::Moment, Way::Micros) => into.i64(moment(&text)?),
-        (Type::Json, _) => into.var(document(&text)?.as_bytes()),
-        // With three digits of a second it is not what it was.
-        (Type::Moment, _) => Err(malformed()),
+
+    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
+        let text = match cell {
+            Written::Null => {
+                into.null();
+                return Ok(());
+            }
+            Written::Text(text) => text,
+            _ => return Err(malformed()),
+        };
+        if text.len() > room {
+            return Err(Error::limit_exceeded(
+                "bytes_limit",
+                "a value of the result is larger than is allowed",
+            ));
+        }
+        match (self.kind, self.way) {
+            (Type::Boolean, _) => into.boolean(boolean(text)?),
+            (Type::Integer, _) => into.i64(integer(text)?),
+            (Type::Float, _) => into.f64(float(text)?),
+            (Type::Decimal, _) => into.var(decimal(text)?.as_bytes()),
+            (Type::Text, _) => into.var(text.as_bytes()),
+            (Type::Bytes, _) => into.var(&bytes(text)?),
+            (Type::Date, _) => into.i32(days(text)?),
+            (Type::Time, _) => into.i64(micros_of_day(text).ok_or_else(malformed)?),
+            (Type::Clock, _) => into.i64(clock(text)?),
+            (Type::Moment, Way::Micros) => into.i64(moment(text)?),
+            (Type::Json, _) => into.var(document(text)?.as_bytes()),
+            // With three digits of a second it is not what it was.
+            (Type::Moment, _) => Err(malformed()),
+        }
     }
 }
 

@@ -3,30 +3,34 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use souk_sdk::json::{self, Unread};
-use souk_sdk::{Error, HttpFailure, HttpResponse};
+use souk_sdk::{Error, HttpFailure};
 
 use crate::types::FIELDS_MAX;
 
 /// Of a statement: one of the answers to it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub struct Results<'a> {
     /// Every answer has one; what has none is no coordinator's.
-    pub id: String,
+    pub id: Option<String>,
     /// Where it goes on. Without it this was the last.
     pub next_uri: Option<String>,
     /// As soon as they are known, and with every answer from then on.
-    #[serde(borrow)]
     pub columns: Option<&'a RawValue>,
-    /// Rows. (Where it is an object the rows lie elsewhere, which nobody asked for.)
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
+    /// Rows, where they were not told while the answer was read. (Where it is an object the rows lie elsewhere, which nobody asked for.)
+    pub data: Option<&'a RawValue>,
     pub error: Option<QueryError>,
+    /// How many rows were told while it was read.
+    pub told: u64,
 }
 
 impl<'a> Results<'a> {
+    /// The columns. Before a statement's plan is there, some releases tell that it has none.
+    pub fn described(&self) -> Option<&'a RawValue> {
+        self.columns.filter(|columns| !is_empty(columns))
+    }
+
     pub fn has_rows(&self) -> bool {
-        self.data.is_some_and(|rows| !is_empty(rows))
+        self.told > 0 || self.data.is_some_and(|rows| !is_empty(rows))
     }
 
     /// Hands on the cells of one row after the other, until one is refused.
@@ -45,7 +49,7 @@ impl<'a> Results<'a> {
 }
 
 /// Nothing stands in a list.
-pub fn is_empty(list: &RawValue) -> bool {
+fn is_empty(list: &RawValue) -> bool {
     let inside = list.get().strip_prefix('[');
     inside.is_some_and(|inside| inside.trim_start() == "]")
 }
@@ -69,11 +73,6 @@ pub struct Location {
     pub line_number: u32,
     #[serde(default)]
     pub column_number: u32,
-}
-
-/// What stands in an answer.
-pub fn read(response: &HttpResponse) -> Result<Results<'_>, Error> {
-    json::read(&response.body).map_err(|error| malformed().detail(error.to_string()))
 }
 
 /// No answer came.

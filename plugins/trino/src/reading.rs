@@ -1,13 +1,16 @@
-//! The rows of a result, page by page, as batches of columns.
+//! The rows of a result, page by page, as batches of columns. They are told while the page is read, since Trino sends what they are before
+//! them; where it does not, they are kept as they stand until it has.
 
+use std::fmt::Display;
 use std::rc::Rc;
 
-use souk_sdk::results::{Shape, Shapes, Told, value_bytes_max};
-use souk_sdk::{Error, Limits, Step};
+use serde::de::{Error as _, IgnoredAny, MapAccess};
+use souk_sdk::json::{self, Table, once};
+use souk_sdk::results::{Shape, Shapes, Told};
+use souk_sdk::{Error, HttpResponse, Limits, Step};
 
-use crate::answers::{Results, is_empty, malformed};
+use crate::answers::{Results, malformed};
 use crate::types::{self, Type};
-use crate::values::push;
 
 /// The text that describes columns.
 const DESCRIBED_BYTES_MAX: usize = 1 << 20;
@@ -20,51 +23,117 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Tells the rows of a page; with the first one that has them the columns.
-    pub fn page(
-        &mut self,
-        id: u32,
-        page: &Results<'_>,
-        limits: &Limits,
-        shapes: &mut Shapes<Type>,
-        step: &mut Step,
-    ) -> Result<(), Error> {
-        // Before a statement's plan is there, some releases tell that it has none.
-        let columns = page.columns.filter(|columns| !is_empty(columns));
-        let shape = match (&self.shape, columns) {
-            (Some(shape), None) => shape.clone(),
-            (Some(shape), Some(same)) if same.get().as_bytes() == shape.described() => {
-                shape.clone()
-            }
-            // Of one statement they do not change.
-            (Some(_), Some(_)) => return Err(malformed()),
-            (None, Some(columns)) => {
-                let shape = shape_of(shapes, columns.get())?;
-                step.columns(id, shape.number, shape.columns.describe());
-                self.shape.insert(shape).clone()
-            }
-            // They come before the first row, and not with the first answer.
-            (None, None) if page.has_rows() => return Err(malformed()),
-            (None, None) => return Ok(()),
-        };
-        let room = value_bytes_max(limits);
-        let mut batches = self.told.page(&shape, limits);
-        page.rows(|row| {
-            if row.len() != shape.types.len() {
-                return Err(malformed());
-            }
-            let full = batches.row(|place, kind, into| push(kind, row[place], into, room))?;
-            full.into_iter().for_each(|batch| step.batch(id, batch));
-            Ok(())
-        })?;
-        let rest = batches.rest();
-        rest.into_iter().for_each(|batch| step.batch(id, batch));
-        Ok(())
-    }
-
     /// A statement that has ended was one with columns.
     pub fn is_described(&self) -> bool {
         self.shape.is_some()
+    }
+}
+
+/// Where the rows of a page go.
+pub struct Telling<'s> {
+    pub id: u32,
+    pub limits: &'s Limits,
+    pub reading: &'s mut Reading,
+    pub shapes: &'s mut Shapes<Type>,
+    pub step: &'s mut Step,
+}
+
+/// Reads a page. Its rows are told if they are wanted, with those of the first page that has them the columns.
+pub fn page<'a>(
+    response: &'a HttpResponse,
+    telling: Option<Telling<'_>>,
+) -> Result<Results<'a>, Error> {
+    let mut page = Page {
+        results: Results::default(),
+        telling,
+        is_told: false,
+        refused: None,
+    };
+    let read = json::members(&response.body, &mut page);
+    if let Some(error) = page.refused {
+        return Err(error);
+    }
+    read.map_err(|error| malformed().detail(error.to_string()))?;
+    let results = page.results;
+    if results.id.is_none() {
+        return Err(malformed().detail("an answer without an id"));
+    }
+    if let (Some(mut telling), false) = (page.telling, page.is_told) {
+        telling.rows(&results, |table| match results.data {
+            Some(kept) => json::kept(kept, table.rows()),
+            None => Ok(()),
+        })?;
+    }
+    Ok(results)
+}
+/// A page as far as it was read.
+struct Page<'a, 's> {
+    results: Results<'a>,
+    telling: Option<Telling<'s>>,
+    is_told: bool,
+    refused: Option<Error>,
+}
+
+impl<'a> json::Members<'a> for Page<'a, '_> {
+    fn member<A: MapAccess<'a>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error> {
+        let results = &mut self.results;
+        match (name, &mut self.telling) {
+            ("id", _) => once(&mut results.id, from),
+            ("nextUri", _) => once(&mut results.next_uri, from),
+            ("columns", _) => once(&mut results.columns, from),
+            ("error", _) => once(&mut results.error, from),
+            ("data", _) if self.is_told => Err(A::Error::duplicate_field("data")),
+            ("data", Some(telling)) if results.described().is_some() && results.data.is_none() => {
+                self.is_told = true;
+                let told = telling.rows(results, |table| from.next_value_seed(table.rows()));
+                results.told = told.map_err(|error| {
+                    self.refused = Some(error);
+                    A::Error::custom("rows are not taken")
+                })?;
+                Ok(())
+            }
+            ("data", _) => once(&mut results.data, from),
+            _ => from.next_value::<IgnoredAny>().map(drop),
+        }
+    }
+}
+
+impl Telling<'_> {
+    /// Tells the columns, if they are not told, and the rows that `read` reads. How many there were.
+    fn rows<E: Display>(
+        &mut self,
+        page: &Results<'_>,
+        read: impl FnOnce(&mut Table<'_, Type>) -> Result<(), E>,
+    ) -> Result<u64, Error> {
+        let Some(shape) = self.shape(page)? else {
+            // They come before the first row, and not with the first answer.
+            return match page.has_rows() {
+                true => Err(malformed()),
+                false => Ok(0),
+            };
+        };
+        let batches = self.reading.told.page(&shape, self.limits);
+        let mut table = Table::new(batches, self.limits, self.id, self.step, malformed);
+        let read = read(&mut table);
+        table.end(read)
+    }
+
+    fn shape(&mut self, page: &Results<'_>) -> Result<Option<Rc<Shape<Type>>>, Error> {
+        match (&self.reading.shape, page.described()) {
+            (known, None) => Ok(known.clone()),
+            (Some(shape), Some(same)) if same.get().as_bytes() == shape.described() => {
+                Ok(Some(shape.clone()))
+            }
+            // Of one statement they do not change.
+            (Some(_), Some(_)) => Err(malformed()),
+            (None, Some(columns)) => {
+                let shape = shape_of(self.shapes, columns.get())?;
+                let described = shape.columns.describe();
+                self.step.columns(self.id, shape.number, described);
+                self.reading.shape = Some(shape.clone());
+                Ok(Some(shape))
+            }
+        }
     }
 }
 

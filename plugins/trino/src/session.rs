@@ -12,7 +12,7 @@ use souk_sdk::{
     Step, WireFault,
 };
 
-use crate::answers::{QueryError, Results, broken, malformed, read};
+use crate::answers::{QueryError, Results, broken, malformed};
 use crate::api::{Api, numbered, started};
 use crate::catalog::{self, Listing};
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
@@ -20,7 +20,7 @@ use crate::parameters::callers;
 use crate::pauses;
 use crate::ping::{self, Ping};
 use crate::proven::Proven;
-use crate::reading::Reading;
+use crate::reading::{self, Reading, Telling};
 use crate::settings::{self, Settings};
 use crate::statements::prepare;
 use crate::types::Type;
@@ -353,8 +353,15 @@ impl Session {
         if let Stage::Begin = job.stage {
             job.transaction = started(&response).or(job.transaction.take());
         }
-        let results = read(&response).map_err(Trouble::Ours)?;
-        if results.id.is_empty() {
+        let (results, told) = match reading::page(&response, self.telling(job, step)) {
+            Ok(results) => (results, Ok(())),
+            // Where it goes on may stand behind what is refused.
+            Err(error) => (
+                reading::page(&response, None).map_err(Trouble::Ours)?,
+                Err(error),
+            ),
+        };
+        if results.id.as_deref() == Some("") {
             return Err(Trouble::Lost(malformed()));
         }
         // Known before anything is refused: it is what a statement is stopped by.
@@ -368,6 +375,7 @@ impl Session {
         if job.is_cancelled {
             return Err(Trouble::Ours(cancelled()));
         }
+        told.map_err(Trouble::Ours)?;
         self.take(job, &results, step).map_err(Trouble::Ours)?;
         if let Some(error) = results.error {
             return Err(Trouble::Told(error));
@@ -394,12 +402,23 @@ impl Session {
         }
     }
 
-    /// Takes what an answer has in it.
+    /// Where the rows of an answer go while it is read.
+    fn telling<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Telling<'s>> {
+        match (&job.stage, &mut job.work) {
+            (Stage::Ask, Work::Query { reading, .. }) if !job.is_cancelled => Some(Telling {
+                id: job.id,
+                limits: &job.limits,
+                reading,
+                shapes: &mut self.shapes,
+                step,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Takes what else an answer has in it.
     fn take(&mut self, job: &mut Job, page: &Results<'_>, step: &mut Step) -> Result<(), Error> {
         match (&job.stage, &mut job.work) {
-            (Stage::Ask, Work::Query { reading, .. }) => {
-                reading.page(job.id, page, &job.limits, &mut self.shapes, step)
-            }
             (Stage::Ask, Work::Catalog { listing, .. }) => {
                 listing.page(job.id, CATALOG_SHAPE, page, step)
             }
@@ -516,7 +535,7 @@ impl Session {
         let next = outcome
             .ok()
             .filter(|response| response.status == 200 && job.answers < ENDING_ANSWERS_MAX)
-            .and_then(|response| read(&response).ok()?.next_uri)
+            .and_then(|response| reading::page(&response, None).ok()?.next_uri)
             .and_then(|link| self.api.settings.address.path_of(&link));
         let Some(path) = next else {
             return conclude(job, step);

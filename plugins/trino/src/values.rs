@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, write_f64, write_text};
+use souk_sdk::json::{self, Kind, Written, write_f64, write_text};
 use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -24,35 +24,35 @@ const UTC: [&str; 9] = [
     "UTC", "Z", "GMT", "UT", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT",
 ];
 
-/// Appends a cell. `room`: how many bytes a column may become.
-pub fn push(
-    kind: &Type,
-    cell: &RawValue,
-    into: &mut ColumnBuilder,
-    room: usize,
-) -> Result<(), Error> {
-    if cell.get() == "null" {
-        into.null();
-        return Ok(());
+impl Kind for Type {
+    fn is_raw(&self) -> bool {
+        use Type::{Array, Float, Map, Other, Row};
+        matches!(self, Float | Other | Array(_) | Map(_) | Row(_))
     }
-    match kind {
-        Type::Boolean => into.boolean(boolean(cell)?),
-        Type::Integer => into.i64(integer(cell)?),
-        Type::Float => into.f64(float(cell)?),
-        Type::Decimal => into.var(decimal(&text(cell)?)?.as_bytes()),
-        Type::Text => into.var(text(cell)?.as_bytes()),
-        Type::Bytes => into.var(&bytes(cell)?),
-        Type::Date => into.i32(days(&text(cell)?)?),
-        Type::Time => into.i64(time(&text(cell)?)?),
-        Type::Clock => into.i64(clock(&text(cell)?)?),
-        Type::Moment => into.i64(moment(&text(cell)?)?),
-        Type::Json => into.var(document(&text(cell)?)?.as_bytes()),
-        Type::Other => match text(cell) {
-            Ok(text) => into.var(text.as_bytes()),
-            Err(_) => into.var(cell.get().as_bytes()),
-        },
-        Type::Array(_) | Type::Map(_) | Type::Row(_) => {
-            into.var_with(|out| document_of(kind, cell, out, room))
+
+    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
+        match (self, cell) {
+            (_, Written::Null) => {
+                into.null();
+                Ok(())
+            }
+            (Type::Boolean, Written::Truth(value)) => into.boolean(value),
+            (Type::Integer, Written::Whole(value)) => into.i64(value),
+            (Type::Float, Written::Raw(cell)) => into.f64(float(cell)?),
+            (Type::Decimal, Written::Text(text)) => into.var(decimal(text)?.as_bytes()),
+            (Type::Text, Written::Text(text)) => into.var(text.as_bytes()),
+            (Type::Bytes, Written::Text(text)) => into.var(&bytes(text)?),
+            (Type::Date, Written::Text(text)) => into.i32(days(text)?),
+            (Type::Time, Written::Text(text)) => into.i64(time(text)?),
+            (Type::Clock, Written::Text(text)) => into.i64(clock(text)?),
+            (Type::Moment, Written::Text(text)) => into.i64(moment(text)?),
+            (Type::Json, Written::Text(text)) => into.var(document(text)?.as_bytes()),
+            (Type::Other, Written::Raw(cell)) => match text(cell) {
+                Ok(text) => into.var(text.as_bytes()),
+                Err(_) => into.var(cell.get().as_bytes()),
+            },
+            (kind, Written::Raw(cell)) => into.var_with(|out| document_of(kind, cell, out, room)),
+            _ => Err(malformed()),
         }
     }
 }
@@ -103,8 +103,8 @@ fn decimal(text: &str) -> Result<&str, Error> {
     }
 }
 
-fn bytes(cell: &RawValue) -> Result<Vec<u8>, Error> {
-    STANDARD.decode(&*text(cell)?).map_err(|_| malformed())
+fn bytes(text: &str) -> Result<Vec<u8>, Error> {
+    STANDARD.decode(text).map_err(|_| malformed())
 }
 
 fn document(text: &str) -> Result<&str, Error> {

@@ -39,6 +39,11 @@ fn answers() -> Vec<String> {
     let error = json!({"message": "m", "errorName": "SYNTAX_ERROR", "errorType": "USER_ERROR"});
     vec![
         results(None, json!({"columns": columns, "data": [cells, cells]})).to_string(),
+        format!(
+            r#"{{"data":[{cells}],"columns":{columns},"id":"q"}}"#,
+            cells = json!(cells),
+            columns = json!(columns)
+        ),
         results(Some(1), json!({"columns": [nested], "data": [[[cells]]]})).to_string(),
         results(Some(2), json!({})).to_string(),
         results(None, json!({"error": error})).to_string(),

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    BEGIN, PATH, Reply, TRANSACTION, Talk, begun, catalog, class_and_code, column, ended, fails,
-    header, numbers, page, query, raw, results, text, waits,
+    BEGIN, ORDER, PATH, Reply, TRANSACTION, Talk, begun, catalog, class_and_code, column, ended,
+    fails, header, numbers, ordered, page, query, raw, results, text, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -249,6 +249,82 @@ fn pages_are_told_one_by_one() {
     talk.hears(0, ended()).unwrap();
     let answer = talk.ended(id).unwrap().ok();
     assert_eq!((answer.rows, answer.chunks.len()), (6, 3));
+}
+
+/// In whichever order an answer has its members it is read, its rows are told once, and it is gone on from.
+#[test]
+fn pages_have_any_order() {
+    let columns = [column("n", "bigint")];
+    let first = page(Some(1), &columns, json!([[1], [null]]));
+    let last = page(None, &columns, json!([[7]]));
+    let mut order = ORDER;
+    for turn in 0..2 * ORDER.len() {
+        order.rotate_left(1);
+        if turn == ORDER.len() {
+            order.reverse();
+        }
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, ordered(&first, &order)).unwrap();
+        assert_eq!(talk.asked[0].path, format!("{PATH}1"), "{order:?}");
+        talk.hears(0, ordered(&last, &order)).unwrap();
+        talk.hears(0, ended()).unwrap();
+        let answer = talk.ended(id).unwrap().ok();
+        assert_eq!((answer.rows, answer.chunks.len()), (3, 2), "{order:?}");
+        // Nor do columns change where they stand behind rows.
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, ordered(&first, &order)).unwrap();
+        let other = page(None, &[column("m", "bigint")], json!([[7]]));
+        talk.hears(0, ordered(&other, &order)).unwrap();
+        talk.hears(0, ended()).unwrap();
+        let answer = talk.ended(id).unwrap();
+        assert_eq!(answer.chunks.len(), 1, "{order:?}");
+        assert_eq!(answer.error().code, "malformed_answer", "{order:?}");
+    }
+}
+
+/// A statement whose rows are refused is stopped where it goes on, wherever that stands; what is said twice is refused.
+#[test]
+fn what_follows_rows_is_read() {
+    let columns = [column("n", "bigint")];
+    let wrong = page(Some(1), &columns, json!([["x"]]));
+    let orders = [ORDER, ["columns", "data", "nextUri", "id"]];
+    for order in orders {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, ordered(&wrong, &order)).unwrap();
+        stops(&mut talk, Some(1));
+        assert_eq!(talk.ended(id).unwrap().error().code, "malformed_answer");
+    }
+    for twice in [
+        ["id", "columns", "data", "data"],
+        ["id", "data", "columns", "data"],
+        ["id", "data", "data", "columns"],
+        ["id", "columns", "columns", "data"],
+    ] {
+        let answer = ordered(&numbers(1), &twice);
+        let error = Talk::usual().rows_of([answer]).error();
+        assert_eq!(error.code, "malformed_answer", "{twice:?}");
+    }
+    // Without an id it is no coordinator's.
+    let error = Talk::usual()
+        .rows_of([ordered(&numbers(1), &["columns", "data"])])
+        .error();
+    assert_eq!(error.code, "malformed_answer");
+}
+
+/// An answer that says that there are no rows has none: who goes on so is asked again with pauses.
+#[test]
+fn no_rows_are_none() {
+    let (mut talk, _) = Talk::asking();
+    let answer = page(Some(1), &[column("n", "bigint")], json!([]));
+    for _ in 0..9 {
+        talk.hears(0, ordered(&answer, &ORDER)).unwrap();
+    }
+    talk.hears(0, ordered(&answer, &ORDER)).unwrap();
+    assert_eq!((talk.asked.len(), talk.pauses.len()), (0, 1));
+    talk.wakes();
+    let row = page(Some(1), &[column("n", "bigint")], json!([[1]]));
+    talk.hears(0, ordered(&row, &ORDER)).unwrap();
+    assert_eq!((talk.asked.len(), talk.pauses.len()), (1, 0));
 }
 
 /// A coordinator that has nothing to say is asked again, at once in the beginning, then with pauses.

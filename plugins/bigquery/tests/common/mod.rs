@@ -65,6 +65,23 @@ pub fn page(fields: Json, rows: &[Json], total: usize, token: Option<&str>) -> J
     page
 }
 
+/// Members of a page in the order in which BigQuery sends them. (A [`page`] has them by their names.)
+pub const ORDER: [&str; 6] = [
+    "schema",
+    "jobReference",
+    "totalRows",
+    "pageToken",
+    "rows",
+    "jobComplete",
+];
+
+/// A page of these members, in this order.
+pub fn ordered(page: &Json, names: &[&str]) -> Reply {
+    let member = |name: &&str| Some(format!("\"{name}\":{}", page.get(*name)?));
+    let members: Vec<String> = names.iter().filter_map(member).collect();
+    raw(200, &[], format!("{{{}}}", members.join(",")))
+}
+
 pub fn field(name: &str, kind: &str) -> Json {
     json!({"name": name, "type": kind, "mode": "NULLABLE"})
 }

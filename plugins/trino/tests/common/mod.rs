@@ -75,6 +75,17 @@ pub fn page(next: Option<u32>, columns: &[Json], rows: Json) -> Reply {
     reply(results(next, json!({"columns": columns, "data": rows})))
 }
 
+/// Members of a page in the order in which Trino sends them. (A [`page`] has them by their names.)
+pub const ORDER: [&str; 4] = ["id", "nextUri", "columns", "data"];
+
+/// A page of these members, in this order.
+pub fn ordered(page: &Reply, names: &[&str]) -> Reply {
+    let page: Json = serde_json::from_slice(&page.as_ref().unwrap().body).unwrap();
+    let member = |name: &&str| Some(format!("\"{name}\":{}", page.get(*name)?));
+    let members: Vec<String> = names.iter().filter_map(member).collect();
+    raw(200, &[], format!("{{{}}}", members.join(",")))
+}
+
 /// Whole numbers, all of them in the last page.
 pub fn numbers(count: usize) -> Reply {
     let rows: Vec<Json> = (0..count).map(|n| json!([n])).collect();
