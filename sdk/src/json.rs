@@ -204,6 +204,25 @@ pub fn is_decimal(text: &str) -> bool {
     is_number(whole) && is_number(fraction)
 }
 
+/// The whole number that a text is. So many digits fit whatever they are: the standard library looks after each of more than 15 of them, for which
+/// WebAssembly multiplies 128 bits.
+pub fn whole(text: &str) -> Option<i64> {
+    const DIGITS: usize = 18;
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = (1..=DIGITS).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_plain {
+        return text.parse().ok();
+    }
+    let value = digits
+        .bytes()
+        .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    match digits.len() < text.len() {
+        true => Some(-value),
+        false => Some(value),
+    }
+}
+
 /// Appends a text, quoted.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
     // A Vec takes everything.
@@ -338,6 +357,18 @@ mod tests {
             assert!(!is_decimal(text), "{text}");
         }
         assert!(is_document("{\"a\": [1]}") && !is_document("{\"a\":") && !is_document("1 2"));
+    }
+
+    /// The standard library's own is what decides.
+    #[test]
+    fn whole_numbers_are_read() {
+        let nines = "9".repeat(18);
+        for text in [
+            "0", "-0", "-1", "1732622400123456", "007", "+5", "", "-", "--1", "1-", "1.0", " 1", "１", "9223372036854775807",
+            "-9223372036854775808", "9223372036854775808", &nines, &format!("-{nines}"), &format!("{nines}9"),
+        ] {
+            assert_eq!(whole(text), text.parse().ok(), "{text}");
+        }
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn boolean(text: &str) -> Result<bool, Error> {
 }
 
 fn int64(text: &str) -> Result<i64, Error> {
-    text.parse().map_err(|_| malformed())
+    json::whole(text).ok_or_else(malformed)
 }
 
 /// `NaN`, `Infinity` and `-Infinity` are numbers, too.

@@ -75,7 +75,7 @@ fn boolean(text: &str) -> Result<bool, Error> {
 }
 
 pub fn integer(text: &str) -> Result<i64, Error> {
-    text.parse().map_err(|_| malformed())
+    json::whole(text).ok_or_else(malformed)
 }
 
 /// As Java writes it: `1.0E10`, and three words.

@@ -1,7 +1,7 @@
 //! A cell of a result as a value of a column. Snowflake writes each as a text: dates and times by the formats that were asked for, or, where
 //! it keeps to its own, as numbers since 1970 (`18262`, `1616173619.000000001 1440`). Both are read.
 
-use souk_sdk::json::is_decimal;
+use souk_sdk::json::{is_decimal, whole};
 use souk_sdk::time::{DAY_US, Date, parse_iso8601, parse_rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -22,7 +22,7 @@ pub fn push(kind: Type, cell: Option<&str>, into: &mut ColumnBuilder) -> Result<
     };
     match kind {
         Type::Boolean => into.boolean(boolean(text)?),
-        Type::Int64 => into.i64(text.parse().map_err(|_| malformed())?),
+        Type::Int64 => into.i64(whole(text).ok_or_else(malformed)?),
         Type::Decimal => into.var(decimal(text)?.as_bytes()),
         Type::Float => into.f64(float(text)?),
         Type::Text => into.var(text.as_bytes()),
