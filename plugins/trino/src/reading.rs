@@ -66,6 +66,7 @@ pub fn page<'a>(
     }
     Ok(results)
 }
+
 /// A page as far as it was read.
 struct Page<'a, 's> {
     results: Results<'a>,
