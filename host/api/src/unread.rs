@@ -182,21 +182,17 @@ impl Counted {
         if self.left.is_empty() {
             return Poll::Ready(None);
         }
+        if self.waiting.is_none() {
+            let tally = &self.charge.tally;
+            if !tally.are_others_served() {
+                return Poll::Ready(Some(std::mem::take(&mut self.left)));
+            }
+            let delay = tally.send_delay(self.left.len().min(PIECE_BYTES));
+            self.waiting = (!delay.is_zero()).then(|| Box::pin(tokio::time::sleep(delay)));
+        }
         if let Some(waiting) = &mut self.waiting {
             ready!(waiting.as_mut().poll(context));
             self.waiting = None;
-        } else if self.charge.tally.are_others_served() {
-            let delay = self
-                .charge
-                .tally
-                .send_delay(self.left.len().min(PIECE_BYTES));
-            if !delay.is_zero() {
-                let waiting = self.waiting.insert(Box::pin(tokio::time::sleep(delay)));
-                ready!(waiting.as_mut().poll(context));
-                self.waiting = None;
-            }
-        } else {
-            return Poll::Ready(Some(std::mem::take(&mut self.left)));
         }
         let piece = self.left.len().min(PIECE_BYTES);
         Poll::Ready(Some(self.left.split_to(piece)))

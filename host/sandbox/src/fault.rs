@@ -15,6 +15,15 @@ pub enum Blame {
     Host,
 }
 
+/// What of a call was too much for a worker.
+#[derive(Clone, Copy)]
+pub(crate) enum Excess {
+    /// The time that it took.
+    Time,
+    /// What it returned.
+    Bytes,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// No address, no route, or the wire broke.

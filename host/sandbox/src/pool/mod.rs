@@ -41,7 +41,7 @@ pub(crate) use ticket::{Answer, Ticket, Waiting};
 
 use crate::{
     connector::{Need, Scope},
-    fault::{Blame, Fault, FaultKind},
+    fault::{Blame, Excess, Fault, FaultKind},
     journal::Speaker,
     lanes::Lanes,
     loaded::Connector,
@@ -601,14 +601,13 @@ impl Pool {
         }
     }
 
-    /// A call was cut off on a worker.
-    pub fn was_too_slow(&self) {
-        self.pressure.cut_off(self.shared.micros(Instant::now()));
-    }
-
-    /// A call returned more than a worker looks at.
-    pub fn was_too_much(&self) {
-        self.pressure.keep_off(self.shared.micros(Instant::now()));
+    /// A call was too much for a worker.
+    pub fn was_cut(&self, excess: Excess) {
+        let now_us = self.shared.micros(Instant::now());
+        match excess {
+            Excess::Time => self.pressure.cut_off(now_us),
+            Excess::Bytes => self.pressure.keep_off(now_us),
+        }
     }
 
     /// Why a request has waited in the queue until its deadline.

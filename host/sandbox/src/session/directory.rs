@@ -141,12 +141,8 @@ impl DirectorySession {
         }
         let step = match result {
             Ok(step) => step,
-            Err(CallError::TooSlow(fault)) => {
-                lease.pool.was_too_slow();
-                return Err(End::Cut(fault));
-            }
-            Err(CallError::TooMuch(fault)) => {
-                lease.pool.was_too_much();
+            Err(CallError::Cut(fault, excess)) => {
+                lease.pool.was_cut(excess);
                 return Err(End::Cut(fault));
             }
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),

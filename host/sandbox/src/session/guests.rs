@@ -123,7 +123,7 @@ pub(super) type Called<T> = (Kept<T>, Result<CheckedStep, CallError>);
 /// Why a guest's call failed, as an answer.
 pub(super) fn call_fault(error: CallError) -> Fault {
     match error {
-        CallError::Lost(fault) | CallError::TooSlow(fault) | CallError::TooMuch(fault) => fault,
+        CallError::Lost(fault) | CallError::Cut(fault, _) => fault,
         CallError::Ended(error) => reported(error),
     }
 }

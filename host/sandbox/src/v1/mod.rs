@@ -27,7 +27,7 @@ pub(crate) use types::*;
 
 use crate::{
     clock::now_seconds,
-    fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED, clip},
+    fault::{Blame, Excess, Fault, FaultKind, MEMORY_EXHAUSTED, clip},
     request::{ConnectorRequest, PublisherRequest, Request},
 };
 
@@ -199,10 +199,8 @@ impl Functions {
 pub(crate) enum CallError {
     /// The guest broke: a trap, a loop, no memory, or an answer outside the contract.
     Lost(Fault),
-    /// A call took longer on a worker than that has time for. The same call may well succeed in a lane.
-    TooSlow(Fault),
-    /// A call returned more on a worker than that has time for; so too.
-    TooMuch(Fault),
+    /// It was too much for a worker. The same call may well succeed in a lane.
+    Cut(Fault, Excess),
     /// The guest says that the session cannot go on.
     Ended(GuestError),
 }
@@ -425,8 +423,8 @@ impl<T: GuestState> Guest<T> {
                 let (in_turns, on_worker) = (turns.is_in_turns(), turns.is_on_worker());
                 let fault = fault(&mut self.store, error);
                 Err(match fault.code.as_str() {
-                    BUDGET_EXCEEDED if !in_turns => CallError::TooSlow(fault),
-                    LIFT_EXCEEDED if on_worker => CallError::TooMuch(fault),
+                    BUDGET_EXCEEDED if !in_turns => CallError::Cut(fault, Excess::Time),
+                    LIFT_EXCEEDED if on_worker => CallError::Cut(fault, Excess::Bytes),
                     _ => CallError::Lost(fault),
                 })
             }

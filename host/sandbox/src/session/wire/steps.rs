@@ -35,12 +35,8 @@ impl WireSession {
         let step = match result {
             Ok(step) => step,
             Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
-            Err(CallError::TooSlow(fault)) => {
-                lease.pool.was_too_slow();
-                return Err(End::Cut(fault));
-            }
-            Err(CallError::TooMuch(fault)) => {
-                lease.pool.was_too_much();
+            Err(CallError::Cut(fault, excess)) => {
+                lease.pool.was_cut(excess);
                 return Err(End::Cut(fault));
             }
             Err(CallError::Ended(error)) if is_unavailable(&error) || self.peer_closed => {
