@@ -3,7 +3,8 @@
 //! at every tick of the engine's clock, and cut off when it has used up its budget.
 //!
 //! Processor time is what counts, not what a clock on the wall shows: on a loaded machine a thread may stand
-//! still in the middle of an innocent call.
+//! still in the middle of an innocent call. Nor is that enough alone: the kernel counts interrupts, and in a virtual machine what the hypervisor
+//! took, as the thread's own now and then (3 ms within a microsecond have been seen), so that ticks are counted, too.
 
 use std::{
     pin::Pin,
@@ -22,9 +23,11 @@ use crate::{engine::TICK, threads::thread_time};
 /// The first turn of a call begins without a look at the clock, which would be a system call: the first tick notes it.
 const NOT_NOTED: u64 = u64::MAX;
 
-/// Processor time of an inline call after the first tick that it met. With the tick before and the one
-/// after it a worker is held for three ticks at most.
+/// Processor time of an inline call after the first tick that it met.
 const INLINE_MAX: Duration = TICK;
+/// Ticks that an inline call may meet. A thread that stands still meets one, however long it does; a guest that computes meets each, and holds a worker for
+/// four at most.
+const INLINE_TICKS: u32 = 2;
 /// A turn shorter than this was cut short by others on this core: it goes on.
 const TURN_MIN: Duration = Duration::from_micros(500);
 
@@ -34,8 +37,8 @@ pub(crate) struct Turns {
     in_turns: bool,
     /// The call has not left the worker on which it began.
     on_worker: bool,
-    /// The call has met a tick.
-    met: bool,
+    /// Ticks that the call has met: all of an inline one, the first of one in turns.
+    ticks: u32,
     /// Processor time of this thread when the turn began, in nanoseconds. Shared with what resumes a turn.
     begun: Arc<AtomicU64>,
     used: Duration,
@@ -48,14 +51,14 @@ impl Turns {
     pub fn inline(&mut self) {
         self.in_turns = false;
         self.on_worker = true;
-        self.met = false;
+        self.ticks = 0;
     }
 
     /// A call in turns begins, its first turn on a worker or in a lane.
     pub fn in_turns(&mut self, budget: Duration, on_worker: bool) {
         self.in_turns = true;
         self.on_worker = on_worker;
-        self.met = false;
+        self.ticks = 0;
         self.used = Duration::ZERO;
         self.budget = budget;
         self.begun.store(NOT_NOTED, Ordering::Relaxed);
@@ -65,7 +68,7 @@ impl Turns {
     /// costs those nothing that are short.
     #[inline]
     pub fn met_tick(&self) -> bool {
-        self.met
+        self.ticks > 0
     }
 
     pub fn is_in_turns(&self) -> bool {
@@ -96,19 +99,18 @@ impl Turns {
     /// The clock has ticked while the guest computes.
     pub fn tick(&mut self) -> UpdateDeadline {
         if !self.in_turns {
-            if !self.met {
-                self.met = true;
+            self.ticks += 1;
+            if self.ticks == 1 {
                 self.begin();
-                return UpdateDeadline::Continue(1);
             }
-            return match self.since_begun() < INLINE_MAX {
-                true => UpdateDeadline::Continue(1),
-                false => UpdateDeadline::Interrupt,
+            return match self.ticks > INLINE_TICKS && self.since_begun() >= INLINE_MAX {
+                true => UpdateDeadline::Interrupt,
+                false => UpdateDeadline::Continue(1),
             };
         }
         // A short call meets a tick now and then too; it is not worth a change of threads.
         if self.begun.load(Ordering::Relaxed) == NOT_NOTED {
-            self.met = true;
+            self.ticks = 1;
             self.begin();
             return UpdateDeadline::Continue(1);
         }
@@ -149,5 +151,32 @@ impl Future for NextTurn {
         self.given = true;
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compute(time: Duration) {
+        let begun = thread_time();
+        while thread_time() - begun < time {}
+    }
+
+    /// An inline call is cut off for what it has computed, and for that alone after more ticks than stand still with it.
+    #[test]
+    fn only_what_computes_is_cut_off() {
+        let is_cut = |turns: &mut Turns| matches!(turns.tick(), UpdateDeadline::Interrupt);
+        let mut turns = Turns::default();
+        turns.inline();
+        assert!(!turns.met_tick() && !is_cut(&mut turns) && turns.met_tick());
+        // The processor's clock has jumped.
+        compute(INLINE_MAX * 3);
+        assert!(!is_cut(&mut turns) && is_cut(&mut turns));
+        // The next call is another one, and ticks alone are nothing.
+        turns.inline();
+        assert!((0..9).all(|_| !is_cut(&mut turns)));
+        compute(INLINE_MAX);
+        assert!(is_cut(&mut turns));
     }
 }
