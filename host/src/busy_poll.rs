@@ -55,6 +55,11 @@ impl BusyPoll {
         }
     }
 
+    /// At most one request is in flight, and there were not many for a while.
+    fn is_quiet(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) <= 1 && self.looks_after.load(Ordering::Relaxed) == 0
+    }
+
     /// Runs as a task beside the requests. While it is ready to run, the runtime asks the kernel for events without waiting for them.
     pub async fn run(&self) {
         if self.bound.is_zero() {
@@ -64,7 +69,7 @@ impl BusyPoll {
             // What happens while the worker looks is remembered, and has it look once more.
             self.quiet.notified().await;
             let begun = Instant::now();
-            while self.in_flight.load(Ordering::Relaxed) <= 1 && begun.elapsed() < self.bound {
+            while self.is_quiet() && begun.elapsed() < self.bound {
                 std::thread::yield_now();
                 tokio::task::yield_now().await;
             }

@@ -4,6 +4,7 @@
 //! that one host has it open; charges are logged before they are booked ([`backlog`]). PostgreSQL: pools; hosts may share it.
 
 mod backlog;
+mod connecting;
 mod postgres;
 mod sqlite;
 mod transaction;
@@ -13,6 +14,7 @@ use crate::changes::{self, Change, Changes, CreditListener};
 use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 pub(crate) use backlog::{Backlog, Pen};
+use connecting::{prepare, quiet};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::pool::PoolConnection;
@@ -372,6 +374,18 @@ impl Db {
         Some((backlog.frames(), charge_log::bytes(path)))
     }
 
+    /// Lets a store that is a file have no more than so many pages until it is closed, as a disk that is full would: for tests.
+    #[doc(hidden)]
+    pub async fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
+        match &self.inner.backend {
+            Backend::Sqlite { writer, .. } => match writer.lock().await.as_mut() {
+                Some(writers) => Ok(writers.limit_pages(pages).await?),
+                None => Ok(()),
+            },
+            Backend::Postgres { .. } => Ok(()),
+        }
+    }
+
     /// How to connect to a store that is a file.
     pub(crate) fn file_options(&self) -> Option<&AnyConnectOptions> {
         match &self.inner.backend {
@@ -451,22 +465,6 @@ impl DerefMut for Read {
 /// The URL of a SQLite file.
 pub(crate) fn file_url(path: &Path) -> String {
     sqlite::url(path)
-}
-
-/// Settings of a connection.
-async fn prepare(
-    connection: &mut AnyConnection,
-    statements: &[&'static str],
-) -> Result<(), sqlx::Error> {
-    for statement in statements {
-        connection.execute(*statement).await?;
-    }
-    Ok(())
-}
-
-/// Statements are not logged one by one: they are many, and some carry digests and sealed credentials.
-fn quiet(options: AnyConnectOptions) -> AnyConnectOptions {
-    options.disable_statement_logging()
 }
 
 /// The wall clock, for what the store stamps itself.

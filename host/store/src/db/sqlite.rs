@@ -1,9 +1,10 @@
 //! What is particular about SQLite: its settings, its URL, the lock that keeps a second host away, and when its log is checkpointed.
 
+use super::connecting::prepare;
 use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AnyConnection, ConnectOptions, Connection, Executor, SqliteConnection};
+use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, SqliteConnection};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,13 +53,21 @@ pub(super) struct Writers {
 impl Writers {
     pub async fn open(options: &AnyConnectOptions) -> Result<Self, StoreError> {
         let mut any = options.connect().await?;
-        super::prepare(&mut any, WRITER).await?;
+        prepare(&mut any, WRITER).await?;
         let direct = SqliteConnectOptions::from_url(&options.database_url)?;
         let mut books = direct.disable_statement_logging().connect().await?;
         for statement in WRITER {
             books.execute(*statement).await?;
         }
         Ok(Self { any, books })
+    }
+
+    /// See [`super::Db::limit_pages`].
+    pub async fn limit_pages(&mut self, pages: u32) -> Result<(), sqlx::Error> {
+        let limit = format!("PRAGMA max_page_count = {pages}");
+        self.any.execute(AssertSqlSafe(limit.clone())).await?;
+        self.books.execute(AssertSqlSafe(limit)).await?;
+        Ok(())
     }
 
     pub async fn close(self) -> Result<(), sqlx::Error> {

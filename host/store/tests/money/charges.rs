@@ -459,16 +459,7 @@ async fn a_full_store_charges_nothing() {
     let market = market(&store.db, 10_000).await;
     let teller = Teller::open(&store.db).await.unwrap();
     market.charge(&teller, 1).await;
-    // Of this connection only: it ends with the store.
-    store
-        .db
-        .write(async |write| -> Result<_, StoreError> {
-            let limit = "PRAGMA max_page_count = 80";
-            sqlx::query(limit).fetch_all(&mut **write).await?;
-            Ok(())
-        })
-        .await
-        .unwrap();
+    store.db.limit_pages(80).await.unwrap();
     let mut booked = 1;
     let mut failures = 0;
     while failures < 3 {
