@@ -209,8 +209,8 @@ pub fn is_decimal(text: &str) -> bool {
 pub fn whole(text: &str) -> Option<i64> {
     const DIGITS: usize = 18;
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_plain = (1..=DIGITS).contains(&digits.len())
-        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain =
+        (1..=DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_plain {
         return text.parse().ok();
     }
@@ -364,8 +364,25 @@ mod tests {
     fn whole_numbers_are_read() {
         let nines = "9".repeat(18);
         for text in [
-            "0", "-0", "-1", "1732622400123456", "007", "+5", "", "-", "--1", "1-", "1.0", " 1", "１", "9223372036854775807",
-            "-9223372036854775808", "9223372036854775808", &nines, &format!("-{nines}"), &format!("{nines}9"),
+            "0",
+            "-0",
+            "-1",
+            "1732622400123456",
+            "007",
+            "+5",
+            "",
+            "-",
+            "--1",
+            "1-",
+            "1.0",
+            " 1",
+            "１",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "9223372036854775808",
+            &nines,
+            &format!("-{nines}"),
+            &format!("{nines}9"),
         ] {
             assert_eq!(whole(text), text.parse().ok(), "{text}");
         }

@@ -18,7 +18,7 @@ use connecting::{prepare, quiet};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, ConnectOptions, Executor, SqlSafeStr};
+use sqlx::{Any, AnyConnection, AnyPool, Executor, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
