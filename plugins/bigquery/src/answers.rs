@@ -183,7 +183,7 @@ impl<'a> Results<'a> {
             .map_err(|error| malformed().detail(error.to_string()))
     }
 
-    /// None where it is not said.
+    /// 0 where it is not said.
     pub fn total_rows(&self) -> u64 {
         let said = self.total_rows.as_deref();
         said.and_then(|text| text.parse().ok()).unwrap_or_default()

@@ -45,8 +45,8 @@ struct Options {
     /// Only queries whose name contains this. Those of sources that only stand for an engine are measured where this names the source: "trino: ".
     #[arg(long, default_value = "")]
     only: String,
-    /// Only competitors whose name contains one of these (or those that are named, if any is), to profile one or to compare two.
-    #[arg(long, value_delimiter = ',', default_value = "")]
+    /// Only competitors whose name contains this (or is this, if one has it), to profile one; given again, others too, to compare them.
+    #[arg(long, default_value = "")]
     competitor: Vec<String>,
     /// Milliseconds that a statement takes at the stand-ins of Databricks and Snowflake.
     #[arg(long, default_value_t = 0)]

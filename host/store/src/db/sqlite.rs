@@ -56,6 +56,7 @@ impl Writers {
         prepare(&mut any, WRITER).await?;
         let direct = SqliteConnectOptions::from_url(&options.database_url)?;
         let mut books = direct.disable_statement_logging().connect().await?;
+        // As `prepare` does for the other kind of connection.
         for statement in WRITER {
             books.execute(*statement).await?;
         }
