@@ -10,6 +10,7 @@
 use crate::BuildError;
 use crate::cargo::TARGET;
 use crate::places::{Places, write_if_changed};
+use crate::watch;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ const VARIABLES: &[&str] = &[
 
 pub fn find_or_fetch(places: &Places) -> Result<CCompiler, BuildError> {
     for variable in VARIABLES {
-        println!("cargo::rerun-if-env-changed={variable}");
+        watch::variable(variable);
     }
     let machine = Machine {
         variables: std::env::vars_os().collect(),

@@ -2,7 +2,7 @@
 
 use crate::manifest::{Bundle, Manifest};
 use crate::places::write_if_changed;
-use crate::{Artifact, Build, BuildError, Effort, or_exit};
+use crate::{Artifact, Build, BuildError, Effort, or_exit, watch};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub fn bundle(dir: impl AsRef<Path>) {
 }
 
 fn try_bundle(dir: &Path) -> Result<(), BuildError> {
-    println!("cargo::rerun-if-env-changed={BUNDLE_ALL}");
+    watch::variable(BUNDLE_ALL);
     let all = std::env::var_os(BUNDLE_ALL).is_some_and(|all| !all.is_empty());
     let mut packages = Vec::new();
     let mut apart = Vec::new();
@@ -31,7 +31,7 @@ fn try_bundle(dir: &Path) -> Result<(), BuildError> {
         if !path.is_file() {
             continue;
         }
-        println!("cargo::rerun-if-changed={}", path.display());
+        watch::file(&path);
         let manifest = Manifest::read(&entry.path())?;
         let is_wanted = all || manifest.bundle == Bundle::Always;
         if !is_wanted

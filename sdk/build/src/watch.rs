@@ -29,9 +29,21 @@ pub fn sources(dep_info: &Path) {
 }
 
 /// A watched file that is missing would make every build a rebuild.
-fn file(path: &Path) {
+pub fn file(path: &Path) {
     if path.exists() {
-        println!("cargo::rerun-if-changed={}", path.display());
+        tell(format_args!("rerun-if-changed={}", path.display()));
+    }
+}
+
+/// Watches a variable of the environment.
+pub fn variable(name: &str) {
+    tell(format_args!("rerun-if-env-changed={name}"));
+}
+
+/// Tells cargo something, which listens to build scripts alone: elsewhere it would stand among what is printed for others.
+fn tell(what: std::fmt::Arguments<'_>) {
+    if std::env::var_os("OUT_DIR").is_some() {
+        println!("cargo::{what}");
     }
 }
 
