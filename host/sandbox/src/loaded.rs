@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
+use thread_local::ThreadLocal;
 use wasmtime::component::InstancePre;
 
 use crate::{
@@ -134,7 +136,7 @@ impl Connector {
         *self.trial.lock() = Some(Trial {
             share_percent,
             since: now_micros(),
-            calls: self.stats.calls.load(Ordering::Relaxed),
+            calls: self.stats.calls(),
             traps: self.stats.traps.load(Ordering::Relaxed),
         });
     }
@@ -158,8 +160,8 @@ impl Connector {
             Scope::Platform => ("platform", None),
             Scope::Company(company) => ("company", Some(company.clone())),
         };
-        let [p50_ms, p95_ms] = self.stats.latency.percentiles_ms([0.50, 0.95]);
-        let calls_total = self.stats.calls.load(Ordering::Relaxed);
+        let [p50_ms, p95_ms] = self.stats.latency().percentiles_ms([0.50, 0.95]);
+        let calls_total = self.stats.calls();
         let traps_total = self.stats.traps.load(Ordering::Relaxed);
         let trial = self.trial.lock().map(|begun| Trial {
             calls: calls_total.saturating_sub(begun.calls),
@@ -222,10 +224,48 @@ impl Connector {
 #[derive(Default)]
 pub(crate) struct Stats {
     pub sessions: AtomicU64,
+    pub traps: AtomicU64,
+    /// Of each thread that answered: what all of them write would be fetched from another core for each call.
+    answered: ThreadLocal<CachePadded<Answered>>,
+}
+
+/// The calls that one thread has answered.
+#[derive(Default)]
+pub(crate) struct Answered {
     pub calls: AtomicU64,
     pub failures: AtomicU64,
-    pub traps: AtomicU64,
     pub latency: Latency,
+}
+
+impl Stats {
+    /// This thread's.
+    #[inline]
+    pub fn answered(&self) -> &Answered {
+        self.answered.get_or_default()
+    }
+
+    fn sum(&self, of: impl Fn(&Answered) -> &AtomicU64) -> u64 {
+        let counts = self.answered.iter().map(|answered| of(answered));
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    pub fn calls(&self) -> u64 {
+        self.sum(|answered| &answered.calls)
+    }
+
+    pub fn failures(&self) -> u64 {
+        self.sum(|answered| &answered.failures)
+    }
+
+    fn latency(&self) -> Latency {
+        let all = Latency::default();
+        for answered in &self.answered {
+            for (count, other) in all.0.iter().zip(&answered.latency.0) {
+                count.fetch_add(other.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+        all
+    }
 }
 
 /// Latencies in buckets a quarter of a power of two wide: percentiles within 10 %, one atomic

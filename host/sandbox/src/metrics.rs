@@ -132,10 +132,10 @@ impl Metrics {
             labelled(encoder, name, help, values)
         };
         family("connector_calls", "Calls, health checks too", |connector| {
-            connector.stats.calls.load(Relaxed)
+            connector.stats.calls()
         })?;
         family("connector_failures", "Calls that failed", |connector| {
-            connector.stats.failures.load(Relaxed)
+            connector.stats.failures()
         })?;
         family("connector_traps", "Calls that trapped", |connector| {
             connector.stats.traps.load(Relaxed)

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crossbeam_utils::CachePadded;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
@@ -74,7 +75,8 @@ pub(crate) struct Tenant {
     pub company: String,
     computed_us: AtomicU64,
     sessions: AtomicUsize,
-    calls: AtomicUsize,
+    /// Written for each request, by all threads.
+    calls: CachePadded<AtomicUsize>,
     memory: AtomicUsize,
     sockets: AtomicUsize,
     lookups: Arc<Semaphore>,
@@ -134,7 +136,7 @@ impl Tenant {
             company: company.to_owned(),
             computed_us: AtomicU64::new(0),
             sessions: AtomicUsize::new(0),
-            calls: AtomicUsize::new(0),
+            calls: CachePadded::default(),
             memory: AtomicUsize::new(0),
             sockets: AtomicUsize::new(0),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),

@@ -18,6 +18,7 @@ mod ticket;
 use std::{
     cell::Cell,
     collections::VecDeque,
+    ops::Deref,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -25,6 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use souk_outbound::Trust;
 
@@ -63,6 +65,9 @@ const SLOW_DEPTH_MAX: usize = 4;
 /// How long after its last request a company still counts as one that others must not keep waiting.
 const OF_LATE_US: u64 = 2_000_000;
 
+/// How exactly it is known when a pool was used last.
+const USED_PACE_US: u64 = 100_000;
+
 /// So many requests on sessions of other threads are worth a session on files of one's own: each costs two wake-ups, some 15 us.
 const FOREIGN_MAX: u32 = 64;
 
@@ -99,7 +104,8 @@ pub(crate) struct Pool {
     /// Whose data connection it is: on its account everything here is counted.
     pub tenant: Arc<Tenant>,
     gauge: Arc<Gauge>,
-    state: Mutex<State>,
+    /// Locked for each request, by all threads: what is read beside it is not to be fetched again each time.
+    state: CachePadded<Mutex<State>>,
     /// Length of the queue, readable without the lock.
     waiting: AtomicUsize,
     /// Replaced by a pool of a newer revision or connector: finishes what it has.
@@ -124,9 +130,23 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct State {
-    sessions: Vec<Arc<Handle>>,
+    sessions: Vec<Seat>,
     opening: usize,
     queue: VecDeque<Job>,
+}
+
+/// A session in its pool. Whose it is stands here, too: what a handle says changes with each request, on another core if it is not one's own.
+struct Seat {
+    home: u64,
+    handle: Arc<Handle>,
+}
+
+impl Deref for Seat {
+    type Target = Arc<Handle>;
+
+    fn deref(&self) -> &Arc<Handle> {
+        &self.handle
+    }
 }
 
 /// Where a job goes.
@@ -166,7 +186,7 @@ impl Pool {
             target,
             part,
             gauge,
-            state: Mutex::default(),
+            state: CachePadded::default(),
             waiting: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
             cut: AtomicBool::new(false),
@@ -199,7 +219,10 @@ impl Pool {
     /// Gives the job to a session or to the queue. `Ok(true)`: a session has it.
     pub fn submit(self: &Arc<Pool>, mut job: Job, now: Instant) -> Result<bool, Fault> {
         let now_us = self.shared.micros(now);
-        self.used_us.store(now_us, Ordering::Relaxed);
+        // Now and then: other cores read what is beside it.
+        if now_us.saturating_sub(self.used_us.load(Ordering::Relaxed)) > USED_PACE_US {
+            self.used_us.store(now_us, Ordering::Relaxed);
+        }
         job.joins_below = self.joins_below(&job.request);
         let mut state = self.state.lock();
         let home = home();
@@ -333,7 +356,10 @@ impl Pool {
     pub fn add(self: &Arc<Pool>, session: &Arc<Handle>) {
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
-        state.sessions.push(session.clone());
+        state.sessions.push(Seat {
+            home: session.home,
+            handle: session.clone(),
+        });
         drop(state);
         self.kick();
         self.settle(session);
@@ -368,7 +394,9 @@ impl Pool {
             }
         }
         let mut state = self.state.lock();
-        state.sessions.retain(|other| !Arc::ptr_eq(other, session));
+        state
+            .sessions
+            .retain(|seat| !Arc::ptr_eq(&seat.handle, session));
         self.put_back(&mut state, again);
     }
 
@@ -409,10 +437,10 @@ impl Pool {
         if matches!(job.request, Request::Errand(_)) {
             return job.ticket.answer(answer);
         }
-        let stats = &self.connector.stats;
-        stats.calls.fetch_add(1, Ordering::Relaxed);
+        let answered = self.connector.stats.answered();
+        answered.calls.fetch_add(1, Ordering::Relaxed);
         if answer.is_err() {
-            stats.failures.fetch_add(1, Ordering::Relaxed);
+            answered.failures.fetch_add(1, Ordering::Relaxed);
         }
         match &answer {
             Err(fault) if fault.is_connectors() => {
@@ -435,7 +463,7 @@ impl Pool {
             Err(_) => {}
         }
         if let Some(elapsed) = elapsed {
-            stats.latency.record(elapsed);
+            answered.latency.record(elapsed);
         }
         job.ticket.answer(answer);
     }
@@ -543,36 +571,30 @@ impl Pool {
         joins_below: usize,
         extra: usize,
     ) -> Place {
-        let (mut local, mut idle, mut remote) = (None, None, None);
-        for session in &state.sessions {
-            if session.is_closing() {
-                continue;
-            }
+        let is_idle = |session: &Handle| session.depth.load(Ordering::Acquire) == 0;
+        let joins = |session: &Handle, pipelining: bool| {
             let depth = session.depth.load(Ordering::Acquire);
-            // One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
-            // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
-            let takes_turns = self.connector.need == Need::Directory && session.home == home;
             let oldest_us = session.oldest_us.load(Ordering::Relaxed);
             // Zero: its guest is busy, or what it has shares with nobody.
             let is_young = now_us.saturating_sub(oldest_us) < JOIN_AGE_US;
             let is_shared = self.shares_slow() && oldest_us > 0 && depth < SLOW_DEPTH_MAX;
-            let joins = (self.pipelining || takes_turns)
-                && depth > 0
-                && depth < joins_below
-                && (is_young || is_shared);
-            if session.home != home {
-                if remote.is_none() && (depth == 0 || joins) {
-                    remote = Some(session);
-                }
-            } else if joins {
-                local = Some(session);
-                break;
-            } else if depth == 0 && idle.is_none() {
-                idle = Some(session);
-            }
-        }
-        if let Some(session) = local.or(idle).or(remote) {
-            return Place::On(session.clone());
+            pipelining && depth > 0 && depth < joins_below && (is_young || is_shared)
+        };
+        // Of one's own. One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
+        // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
+        let takes_turns = self.pipelining || self.connector.need == Need::Directory;
+        let of = |own: bool| {
+            let sessions = state.sessions.iter();
+            sessions.filter(move |seat| (seat.home == home) == own && !seat.is_closing())
+        };
+        let found = of(true)
+            .find(|session| joins(session, takes_turns))
+            .or_else(|| of(true).find(|session| is_idle(session)))
+            .or_else(|| {
+                of(false).find(|session| is_idle(session) || joins(session, self.pipelining))
+            });
+        if let Some(session) = found {
+            return Place::On(session.handle.clone());
         }
         // One session being opened serves all who wait, if it can pipeline; else each needs its own.
         let served = if self.pipelining {
