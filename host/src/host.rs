@@ -184,7 +184,9 @@ impl Host {
             let api = api.clone();
             Arc::new(move |status, peer: SocketAddr| souk_api::unreadable(&api, status, peer.ip()))
         };
-        let server = Server::start(listener, &options, souk_api::router(api.clone()), refuse)?;
+        let routed = api.clone();
+        let router = move || souk_api::router(routed.apart());
+        let server = Server::start(listener, &options, router, refuse)?;
         if let Some(address) = settings.metrics_listen {
             let address = metrics::start(address, api.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");

@@ -123,10 +123,11 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Server {
-    pub fn start(
+    /// Each worker makes its own router: what one counts for a request is at hand on its core alone.
+    pub fn start<R: Route>(
         listener: TcpListener,
         options: &Options,
-        router: impl Route,
+        router: impl Fn() -> R + Clone + Send + 'static,
         refuse: Refuse,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
@@ -135,10 +136,12 @@ impl Server {
 
         let mut threads = Vec::with_capacity(options.workers + 1);
         let mut inboxes = Vec::with_capacity(options.workers);
+        let (made, makes) = std::sync::mpsc::channel();
         for number in 0..options.workers {
             let (inbox, accepted) = mpsc::unbounded_channel();
             let worker = Worker {
                 router: router.clone(),
+                made: made.clone(),
                 refuse: refuse.clone(),
                 idle: options.idle,
                 busy_poll: options.busy_poll,
@@ -148,6 +151,11 @@ impl Server {
             };
             inboxes.push(inbox);
             threads.push(spawn(format!("worker-{number}"), worker.run(accepted))?);
+        }
+        drop(made);
+        for _ in 0..options.workers {
+            let gone = |_| io::Error::other("a worker could not make its routes");
+            makes.recv().map_err(gone)?;
         }
         let acceptor = Acceptor {
             connections: connections.clone(),
@@ -218,8 +226,10 @@ fn spawn(
         .spawn(move || runtime.block_on(work))
 }
 
-struct Worker<R> {
-    router: R,
+struct Worker<F> {
+    router: F,
+    /// Is told when there is one.
+    made: std::sync::mpsc::Sender<()>,
     refuse: Refuse,
     idle: Duration,
     busy_poll: Duration,
@@ -228,7 +238,7 @@ struct Worker<R> {
     phase: watch::Receiver<Phase>,
 }
 
-impl<R: Route> Worker<R> {
+impl<R: Route, F: Fn() -> R> Worker<F> {
     async fn run(self, mut accepted: mpsc::UnboundedReceiver<Accepted>) {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
@@ -236,13 +246,17 @@ impl<R: Route> Worker<R> {
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX);
         let busy_poll = BusyPoll::new(self.busy_poll);
+        let phase = self.followed();
+        let router = (self.router)();
+        let _ = self.made.send(());
+        drop(self.made);
 
         let polling = busy_poll.clone();
         tokio::spawn(async move { polling.run().await });
         let serving = async {
             while let Some(connection) = accepted.recv().await {
-                let router = self.router.clone();
-                let phase = self.phase.clone();
+                let router = router.clone();
+                let phase = phase.clone();
                 match prepare(connection.stream, self.paces.answer) {
                     Ok(stream) => {
                         let wire = Wire {
@@ -274,6 +288,20 @@ impl<R: Route> Worker<R> {
             () = serving => {}
             () = reached(&mut phase, Phase::Stopped) => {}
         }
+    }
+}
+
+impl<F> Worker<F> {
+    /// The phase, told on by this thread: each connection looks at it whenever it wakes up, under a lock that threads would share.
+    fn followed(&self) -> watch::Receiver<Phase> {
+        let mut told = self.phase.clone();
+        let (tell, followed) = watch::channel(*told.borrow_and_update());
+        tokio::spawn(async move {
+            while told.changed().await.is_ok() {
+                tell.send_replace(*told.borrow_and_update());
+            }
+        });
+        followed
     }
 }
 

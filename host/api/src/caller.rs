@@ -12,6 +12,7 @@ use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, RequestId, UserId};
 use souk_domain::roles::{Grant, Role};
 use souk_domain::time::Timestamp;
+use souk_store::Cached;
 use souk_store::keys::Key;
 use souk_store::sessions::Session;
 use std::net::IpAddr;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 pub struct Caller(Arc<Inner>);
 
 struct Inner {
-    principal: Arc<Principal>,
+    principal: Cached<Principal>,
     /// Set when platform staff act in another company.
     foreign: Option<CompanyId>,
     operation: Arc<Mounted>,
@@ -35,7 +36,7 @@ struct Inner {
 
 impl Caller {
     pub(crate) fn new(
-        principal: Arc<Principal>,
+        principal: Cached<Principal>,
         foreign: Option<CompanyId>,
         operation: Arc<Mounted>,
         call: &Call,

@@ -7,7 +7,7 @@ use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::settings::peer;
 use crate::state::ApiState;
-use crate::unread::{self, Tally};
+use crate::unread;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -18,6 +18,7 @@ use souk_app::context::{Context, Trace};
 use souk_app::spans::{Followed, Labels};
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
+use souk_store::Cached;
 use souk_store::teller::Asked;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ pub struct Call {
     pub peer: IpAddr,
     pub operation: Option<Arc<Mounted>>,
     began: Instant,
-    caller: Option<(Arc<Principal>, Limits)>,
+    caller: Option<(Cached<Principal>, Limits)>,
     shown: Option<(Quota, Scope)>,
     spent: bool,
     followed: Option<Arc<Followed>>,
@@ -110,7 +111,7 @@ impl Call {
     }
 
     /// From here on the key's numbers are shown.
-    pub fn recognise(&mut self, principal: Arc<Principal>, limits: Limits) {
+    pub fn recognise(&mut self, principal: Cached<Principal>, limits: Limits) {
         self.caller = Some((principal, limits));
     }
 
@@ -251,8 +252,12 @@ impl Call {
         self.operation.as_ref().map(|mounted| mounted.operation.id)
     }
 
-    /// Writes a problem's body, and the headers of every answer. Answers what its bytes are counted in.
-    pub fn finish(mut self, state: &ApiState, response: &mut Response) -> Option<Arc<Tally>> {
+    /// Writes a problem's body, and the headers of every answer. Answers in whose tally its bytes are counted.
+    pub fn finish(
+        mut self,
+        state: &ApiState,
+        response: &mut Response,
+    ) -> Option<Cached<Principal>> {
         if response.status().is_client_error() || response.status().is_server_error() {
             self.render_problem(state, response);
         } else if self.is_signed() {
@@ -269,7 +274,7 @@ impl Call {
         self.observe(state, response.status());
         let (principal, _) = self.caller?;
         unread::count(response, &principal.unread);
-        Some(principal.unread.clone())
+        Some(principal)
     }
 
     /// Whether what was answered well came from somebody who signs what he sends.

@@ -6,7 +6,7 @@
 use crate::caller::Caller;
 use crate::cookies;
 use crate::finish::Call;
-use crate::limiter::{InFlight, Limits};
+use crate::limiter::Limits;
 use crate::mounted::Mounted;
 use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::pace::Pace;
@@ -24,6 +24,7 @@ use souk_domain::keys::{KeyDigest, check_format};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::sessions::{Token, TokenError};
 use souk_domain::time::Timestamp;
+use souk_store::Cached;
 use std::sync::Arc;
 
 /// The header that carries a key.
@@ -36,6 +37,31 @@ pub struct Passed {
     pub in_flight: Option<InFlight>,
     /// What is wrong with the query: told beside what is wrong with the body.
     pub wrong_query: Option<Problem>,
+}
+
+/// A place among the calls in flight; dropping it frees it.
+pub struct InFlight {
+    principal: Cached<Principal>,
+    state: ApiState,
+}
+
+impl InFlight {
+    /// `None`: the key or its company have as many as they may.
+    fn enter(state: &ApiState, principal: &Cached<Principal>) -> Option<InFlight> {
+        let company = (&*principal.unread, state.settings().company_calls_max);
+        let entered = state.limiter().enter(&principal.buckets, company);
+        entered.then(|| InFlight {
+            principal: principal.clone(),
+            state: state.clone(),
+        })
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let (principal, limiter) = (&self.principal, self.state.limiter());
+        limiter.leave(&principal.buckets, &principal.unread);
+    }
 }
 
 /// Lets a request pass to its handler, with its [`Caller`] and [`Query`] in the extensions.
@@ -102,15 +128,7 @@ pub async fn pass(
     check_unread(state, operation, &principal)?;
     let place = place(state, mounted, &principal, request.headers())?;
     let in_flight = match operation.runs_connector {
-        true => Some(
-            state
-                .limiter()
-                .enter(
-                    &principal.buckets,
-                    (&principal.unread, state.settings().company_calls_max),
-                )
-                .ok_or_else(|| Problem::busy(1))?,
-        ),
+        true => Some(InFlight::enter(state, &principal).ok_or_else(|| Problem::busy(1))?),
         false => None,
     };
     call.spend(limits).await?;
@@ -208,7 +226,7 @@ async fn authenticate(
     headers: &HeaderMap,
     takes_sessions: bool,
     call: &mut Call,
-) -> Result<Arc<Principal>, Refused> {
+) -> Result<Cached<Principal>, Refused> {
     let mut sent = headers.get_all(KEY_HEADER).iter();
     let text = match (sent.next(), sent.next()) {
         (Some(one), None) if !one.is_empty() => one.to_str().ok(),
@@ -244,7 +262,7 @@ async fn signed_in(
     state: &ApiState,
     cookie: Result<Token, TokenError>,
     call: &mut Call,
-) -> Result<Arc<Principal>, Refused> {
+) -> Result<Cached<Principal>, Refused> {
     let over = || Refused::Key(Problem::session_expired());
     let digest = cookie.map_err(|_| over())?.digest();
     if let Some(principal) = state.known_principal(&digest) {
@@ -271,7 +289,7 @@ async fn look_up(
     state: &ApiState,
     shown: Shown,
     call: &mut Call,
-) -> Result<Arc<Principal>, Refused> {
+) -> Result<Cached<Principal>, Refused> {
     let spent = call.spend_address(state).await;
     if let Err(exceeded) = &spent
         && !call.may_look_up(state)

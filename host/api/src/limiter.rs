@@ -37,21 +37,6 @@ pub const IN_FLIGHT_MAX: u32 = 128;
 const LOAD_HIGH: u32 = 1_024;
 const LOAD_FULL: u32 = 4_096;
 
-/// A place among the calls in flight; dropping it frees it.
-pub struct InFlight {
-    buckets: Arc<Buckets>,
-    company: Arc<Tally>,
-    limiter: Arc<Limiter>,
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.buckets.in_flight.fetch_sub(1, Relaxed);
-        self.company.end_call();
-        self.limiter.load.fetch_sub(1, Relaxed);
-    }
-}
-
 /// What is counted of an address.
 #[derive(Default)]
 struct Address {
@@ -176,26 +161,24 @@ impl Limiter {
         shard.entry(address).or_default().clone()
     }
 
-    /// A place among the calls in flight of a key, and of its company whatever its number of keys.
-    pub fn enter(
-        self: &Arc<Self>,
-        buckets: &Arc<Buckets>,
-        (company, calls_max): (&Arc<Tally>, u32),
-    ) -> Option<InFlight> {
-        if buckets.in_flight.fetch_add(1, Relaxed) >= IN_FLIGHT_MAX {
+    /// Takes a place among the calls in flight of a key, and of its company whatever its number of keys, unless they have none left. Whoever has
+    /// taken one leaves it ([`Limiter::leave`]).
+    pub fn enter(&self, buckets: &Buckets, (company, calls_max): (&Tally, u32)) -> bool {
+        if buckets.in_flight.fetch_add(1, Relaxed) >= IN_FLIGHT_MAX
+            || !company.begin_call(calls_max)
+        {
             buckets.in_flight.fetch_sub(1, Relaxed);
-            return None;
-        }
-        if !company.begin_call(calls_max) {
-            buckets.in_flight.fetch_sub(1, Relaxed);
-            return None;
+            return false;
         }
         self.load.fetch_add(1, Relaxed);
-        Some(InFlight {
-            buckets: buckets.clone(),
-            company: company.clone(),
-            limiter: self.clone(),
-        })
+        true
+    }
+
+    /// Frees a place.
+    pub fn leave(&self, buckets: &Buckets, company: &Tally) {
+        buckets.in_flight.fetch_sub(1, Relaxed);
+        company.end_call();
+        self.load.fetch_sub(1, Relaxed);
     }
 
     /// A key's hourly limit on calls that run a connector, lowered while this process has very many of them in flight.
@@ -280,12 +263,11 @@ mod tests {
         let limiter = Arc::new(Limiter::new(&[], 1, None));
         let buckets = limiter.buckets(&actor(), NOW);
         let company = Unread::default().company(&CompanyId::generate());
-        let mut held: Vec<_> = (0..IN_FLIGHT_MAX)
-            .map(|_| limiter.enter(&buckets, (&company, 1_000)).unwrap())
-            .collect();
-        assert!(limiter.enter(&buckets, (&company, 1_000)).is_none());
-        held.pop();
-        assert!(limiter.enter(&buckets, (&company, 1_000)).is_some());
+        let enter = || limiter.enter(&buckets, (&company, 1_000));
+        assert!((0..IN_FLIGHT_MAX).all(|_| enter()));
+        assert!(!enter());
+        limiter.leave(&buckets, &company);
+        assert!(enter());
     }
 
     /// The more connectors run, the less an hour has for those that run more; and all of it again when they have ended.
@@ -297,11 +279,14 @@ mod tests {
         let mut hold = |calls: u32| {
             while held.len() < calls as usize {
                 let buckets = limiter.buckets(&actor(), NOW);
-                let places =
-                    (0..IN_FLIGHT_MAX).map(|_| limiter.enter(&buckets, (&company, u32::MAX)));
-                held.extend(places.map(Option::unwrap));
+                for _ in 0..IN_FLIGHT_MAX {
+                    assert!(limiter.enter(&buckets, (&company, u32::MAX)));
+                    held.push(buckets.clone());
+                }
             }
-            held.truncate(calls as usize);
+            for buckets in held.drain(calls as usize..) {
+                limiter.leave(&buckets, &company);
+            }
             [limiter.under_load(1_000), limiter.under_load(1)]
         };
         for (calls, limits) in [
@@ -324,14 +309,12 @@ mod tests {
         let companies = Unread::default();
         let [one, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
         let [first, second] = [(); 2].map(|()| limiter.buckets(&actor(), NOW));
-        let mut held: Vec<_> = (0..3)
-            .map(|_| limiter.enter(&first, (&one, 3)).unwrap())
-            .collect();
+        assert!((0..3).all(|_| limiter.enter(&first, (&one, 3))));
         for _ in 0..2 * IN_FLIGHT_MAX {
-            assert!(limiter.enter(&second, (&one, 3)).is_none());
+            assert!(!limiter.enter(&second, (&one, 3)));
         }
-        assert!(limiter.enter(&second, (&other, 3)).is_some());
-        held.pop();
-        assert!(limiter.enter(&second, (&one, 3)).is_some());
+        assert!(limiter.enter(&second, (&other, 3)));
+        limiter.leave(&first, &one);
+        assert!(limiter.enter(&second, (&one, 3)));
     }
 }

@@ -1,7 +1,8 @@
 //! What operators see of calls: how many and how long by route and status, which codes were refused with, and a line in the log for each call
 //! that failed, bounded.
 //!
-//! The numbers are atomics that are made once: a call adds to three of them, without a lock and without memory of its own.
+//! The numbers are atomics that each thread has its own of: a call adds to three of them, without a lock, without memory of its own, and without
+//! fetching them from another core.
 
 use parking_lot::Mutex;
 use souk_domain::throttle::Throttle;
@@ -49,6 +50,20 @@ impl Counts {
         latencies.buckets[bucket].fetch_add(1, Relaxed);
         latencies.sum_us.fetch_add(us, Relaxed);
         self.statuses[place(status)].fetch_add(1, Relaxed);
+    }
+
+    /// What another thread has counted.
+    fn join(&self, other: &Counts) {
+        let join = |count: &AtomicU64, other: &AtomicU64| {
+            count.fetch_add(other.load(Relaxed), Relaxed);
+        };
+        for (latencies, other) in self.classes.iter().zip(&other.classes) {
+            let buckets = latencies.buckets.iter().zip(&other.buckets);
+            buckets.for_each(|(count, other)| join(count, other));
+            join(&latencies.sum_us, &other.sum_us);
+        }
+        let statuses = self.statuses.iter().zip(&other.statuses);
+        statuses.for_each(|(count, other)| join(count, other));
     }
 }
 
@@ -110,12 +125,13 @@ impl SeenLatencies {
     }
 }
 
-/// An operation's path and method, and its calls.
-type Route = (&'static str, &'static str, Arc<Counts>);
+/// An operation's path and method.
+type Route = (&'static str, &'static str);
 
 /// Of this host.
 pub(crate) struct Observed {
-    routes: Mutex<Vec<Route>>,
+    /// Of each thread that serves, in the order in which they were mounted.
+    routes: Mutex<Vec<(Route, Vec<Arc<Counts>>)>>,
     /// What no operation takes.
     pub unrouted: Counts,
     refusals: Mutex<BTreeMap<String, u64>>,
@@ -136,10 +152,14 @@ impl Default for Observed {
 }
 
 impl Observed {
-    /// The counts of a route.
+    /// New counts of a route, for the thread that asks.
     pub fn route(&self, path: &'static str, method: &'static str) -> Arc<Counts> {
-        let counts = Arc::<Counts>::default();
-        self.routes.lock().push((path, method, counts.clone()));
+        let (route, counts) = ((path, method), Arc::<Counts>::default());
+        let mut routes = self.routes.lock();
+        match routes.iter_mut().find(|(known, _)| *known == route) {
+            Some((_, all)) => all.push(counts.clone()),
+            None => routes.push((route, vec![counts.clone()])),
+        }
         counts
     }
 
@@ -164,8 +184,11 @@ impl Observed {
 
     pub fn seen(&self) -> Vec<Seen> {
         let routes = self.routes.lock();
-        let routes = routes.iter();
-        let seen = routes.filter_map(|(path, method, counts)| Seen::of(path, method, counts));
+        let seen = routes.iter().filter_map(|((path, method), each)| {
+            let all = Counts::default();
+            each.iter().for_each(|counts| all.join(counts));
+            Seen::of(path, method, &all)
+        });
         seen.chain(Seen::of("none", "any", &self.unrouted))
             .collect()
     }

@@ -197,8 +197,9 @@ fn gated(mounted: Arc<Mounted>) -> Erased {
                         })
                     }
                 };
-                let tally = call.finish(&state, &mut response);
-                wish.grant(response, tally.as_ref()).await
+                let principal = call.finish(&state, &mut response);
+                let tally = principal.as_ref().map(|principal| &principal.unread);
+                wish.grant(response, tally).await
             })
             .await
         });

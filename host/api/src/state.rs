@@ -12,7 +12,7 @@ use souk_app::App;
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
-use souk_store::{AnyConnection, Cache, Db, StoreError, Topic};
+use souk_store::{AnyConnection, Cache, Cached, Db, StoreError, Topic};
 use souk_store::{audit, idempotency, nonces, search, sessions};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -32,9 +32,13 @@ const ANSWER_HOLDS: Duration = Duration::from_secs(1);
 /// How often a stopping host looks.
 const DETACHED_POLL: Duration = Duration::from_millis(10);
 
-/// Cheap to clone.
+/// Cheap to clone, for a thread that has its own ([`ApiState::apart`]).
 #[derive(Clone)]
-pub struct ApiState(Arc<Shared>);
+#[expect(
+    clippy::redundant_allocation,
+    reason = "the outer count is a thread's own"
+)]
+pub struct ApiState(Arc<Arc<Shared>>);
 
 struct Shared {
     app: App,
@@ -74,7 +78,7 @@ impl ApiState {
             settings.company_upload_bytes_max,
             settings.upload_bytes_max,
         ));
-        ApiState(Arc::new(Shared {
+        ApiState(Arc::new(Arc::new(Shared {
             app,
             settings,
             limiter,
@@ -87,7 +91,13 @@ impl ApiState {
             detached: Arc::default(),
             observed: Observed::default(),
             withheld: parking_lot::Mutex::default(),
-        }))
+        })))
+    }
+
+    /// The same for another thread: each request counts its holders several times, and a count that threads share is fetched from another core
+    /// for that. To be called by that thread.
+    pub fn apart(&self) -> ApiState {
+        ApiState(Arc::new(Arc::clone(&*self.0)))
     }
 
     /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, and counts
@@ -217,7 +227,7 @@ impl ApiState {
     }
 
     /// The key with this digest, if it was seen lately. A transaction that changes it takes it out of the cache before its commit returns.
-    pub(crate) fn known_principal(&self, digest: &KeyDigest) -> Option<Arc<Principal>> {
+    pub(crate) fn known_principal(&self, digest: &KeyDigest) -> Option<Cached<Principal>> {
         self.0.principals.get(digest)
     }
 
@@ -231,7 +241,7 @@ impl ApiState {
         &self,
         digest: KeyDigest,
         now: Timestamp,
-    ) -> Result<Option<Arc<Principal>>, Problem> {
+    ) -> Result<Option<Cached<Principal>>, Problem> {
         let load = || async {
             let mut read = self.db().read().await?;
             let known = souk_store::sessions::by_digest(&mut read, &digest)
@@ -255,7 +265,7 @@ impl ApiState {
         &self,
         digest: KeyDigest,
         now: Timestamp,
-    ) -> Result<Option<Arc<Principal>>, Problem> {
+    ) -> Result<Option<Cached<Principal>>, Problem> {
         let load = || async {
             let mut read = self.db().read().await?;
             let known = souk_store::keys::by_digest(&mut read, &digest)
@@ -277,7 +287,7 @@ impl ApiState {
         &self,
         digest: KeyDigest,
         load: impl FnOnce() -> F,
-    ) -> Result<Option<Arc<Principal>>, Problem>
+    ) -> Result<Option<Cached<Principal>>, Problem>
     where
         F: Future<Output = Result<Principal, StoreError>>,
     {

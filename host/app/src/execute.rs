@@ -1,11 +1,11 @@
 //! Executing an asset: what is asked of its source, and the answer. [`crate::run`] has the steps.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use souk_domain::ids::ExecutionId;
 use souk_domain::parameters::{self, Raw, Value as Bound};
 use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request};
+use souk_store::Cached;
 
 use crate::App;
 use crate::binding::{declared, named};
@@ -19,7 +19,7 @@ use crate::run::{self, About, Payer, Purpose, Run};
 /// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent; `render` makes the answer.
 pub async fn execute(
     app: &App,
-    asset: &Arc<AssetSnapshot>,
+    asset: &Cached<AssetSnapshot>,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
     purpose: Purpose,
@@ -56,7 +56,7 @@ fn bind(
 /// Steps three and four.
 async fn released(
     app: &App,
-    asset: &Arc<AssetSnapshot>,
+    asset: &Cached<AssetSnapshot>,
     bound: &[Bound],
     payer: &Payer<'_>,
     execution: &ExecutionId,
@@ -114,7 +114,7 @@ async fn ask(
             limits,
         }),
     };
-    let answer = app.sandbox.run(&source, request, deadline).await;
+    let answer = app.sandbox.run(source.shared(), request, deadline).await;
     answer.map_err(|fault| match fault.kind {
         FaultKind::LimitExceeded => Cause::bad_answer(format!(
             "the result is larger than a {} may be: {} rows or {} bytes",
@@ -152,7 +152,7 @@ fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
 /// Runs an asset for its publication, without an answer to anybody.
 pub(crate) async fn sample(
     app: &App,
-    asset: &Arc<AssetSnapshot>,
+    asset: &Cached<AssetSnapshot>,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
 ) -> Result<Released, Failure> {

@@ -18,6 +18,7 @@ use std::time::Instant;
 use souk_domain::pages::Paged;
 pub use souk_sandbox::formats::Format;
 use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats, json};
+use souk_store::Cached;
 
 use crate::App;
 use crate::binding::named;
@@ -69,7 +70,7 @@ pub enum Fetched<T> {
 /// Fetches one page: what stands before the rows, the rows, and what `finish` writes behind them.
 pub async fn fetch<T>(
     app: &App,
-    endpoint: &Arc<EndpointSnapshot>,
+    endpoint: &Cached<EndpointSnapshot>,
     choice: &Choice,
     payer: &Payer<'_>,
     manner: &Manner<'_>,
@@ -180,7 +181,7 @@ async fn rows(
     });
     let output = app
         .sandbox
-        .run(&source, request, deadline)
+        .run(source.shared(), request, deadline)
         .await
         .map_err(|fault| match asked.has_values() {
             true => too_large(
@@ -243,7 +244,7 @@ pub struct Tested {
 
 pub async fn test(
     app: &App,
-    endpoint: &Arc<EndpointSnapshot>,
+    endpoint: &Cached<EndpointSnapshot>,
     limit: u32,
 ) -> Result<Tested, Failure> {
     let refuse = |cause: Cause| Failure::before(true, cause);

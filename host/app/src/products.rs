@@ -8,13 +8,12 @@ mod endpoint;
 mod snapshot;
 mod sold;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
-use souk_store::{AnyConnection, StoreError, companies, connections, prices, products};
+use souk_store::{AnyConnection, Cached, StoreError, companies, connections, prices, products};
 
 use crate::App;
 use crate::connectors::serving;
@@ -30,7 +29,11 @@ pub const TIMEOUT_MS_MAX: i64 = 60_000;
 pub const DEFAULT_TIMEOUT_MS: i64 = 10_000;
 
 /// A product of any company, archived ones included.
-pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snapshot<K>>, Cause> {
+pub async fn get<K: Sells>(
+    app: &App,
+    id: &K,
+    now: Timestamp,
+) -> Result<Cached<Snapshot<K>>, Cause> {
     let snapshots = &K::in_use(&app.products).snapshots;
     match snapshots.get(id) {
         Some(product) if product.priced.holds(now) => return Ok(product),
@@ -55,6 +58,7 @@ pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snap
             plan: K::plan(&row, dialect)?,
             timeout: Duration::from_millis(timeout_ms),
             priced,
+            product: row.id.product(),
             row,
         })
     };
@@ -67,7 +71,7 @@ pub async fn by_slug<K: Sells>(
     handle: &str,
     slug: &str,
     now: Timestamp,
-) -> Result<Arc<Snapshot<K>>, Cause> {
+) -> Result<Cached<Snapshot<K>>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
         let company = companies::by_handle(&mut db, handle, now)
@@ -88,7 +92,7 @@ pub async fn of_company<K: Sells>(
     company: &CompanyId,
     slug: &str,
     now: Timestamp,
-) -> Result<Arc<Snapshot<K>>, Cause> {
+) -> Result<Cached<Snapshot<K>>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
         products::id_by_slug(&mut db, company, slug)

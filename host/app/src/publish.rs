@@ -2,12 +2,11 @@
 //! the test returned becomes its preview. A change of what is sold takes the preview away; the next
 //! test, or publication, makes a new one.
 
-use std::sync::Arc;
-
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
+use souk_store::Cached;
 use souk_store::products::{self as store, Kind, Row, Tested};
 
 use crate::App;
@@ -65,7 +64,7 @@ async fn priced<K: Sells>(
     company: &CompanyId,
     id: &K,
     now: Timestamp,
-) -> Result<Arc<Snapshot<K>>, Failure> {
+) -> Result<Cached<Snapshot<K>>, Failure> {
     let product = products::get(app, id, now).await?;
     match product.is_of(company) {
         false => Err(Cause::NotFound.into()),
@@ -95,7 +94,7 @@ pub fn later(before: Timestamp, now: Timestamp) -> Timestamp {
 
 async fn sample(
     app: &App,
-    asset: &Arc<AssetSnapshot>,
+    asset: &Cached<AssetSnapshot>,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
     wording: Wording,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::products::ProductStatus;
-use souk_store::executions::{Billing, Outcome, Run as Record};
+use souk_store::executions::{Billing, Ended, Outcome, Run as Record};
 
 use crate::App;
 use crate::failure::{Cause, Failure};
@@ -118,7 +118,18 @@ impl<'a> Run<'a> {
             code: failure.class().as_str().into(),
             blame: failure.cause.blame().as_str().into(),
         };
-        let record = self.record(Billing::Failed, outcome, self.started.elapsed());
+        let (sold, elapsed) = (&self.sold, self.started.elapsed());
+        let record = Record {
+            price: self.charge.price().cloned(),
+            ..record(
+                sold,
+                self.payer,
+                &self.execution,
+                Billing::Failed,
+                outcome,
+                elapsed,
+            )
+        };
         self.app
             .teller
             .record_failed(record, failure.cause.reason());
@@ -147,36 +158,67 @@ impl<'a> Run<'a> {
             elapsed_ms: elapsed.as_millis() as u64,
             settled: &settled,
         });
-        let mut record = self.record(self.charge.billing(), Outcome::Succeeded, elapsed);
-        record.purchase = settled.purchase;
-        (record.rows, record.bytes) = (rows as i64, bytes as i64);
+        let (billing, price) = (self.charge.billing(), self.charge.price().cloned());
+        let ended = Ended {
+            company: payer.company,
+            seller: sold.owner,
+            product: sold.product,
+            outcome: &Outcome::Succeeded,
+            rows: rows as i64,
+            started_at: payer.now,
+            duration_us: micros(elapsed),
+        };
+        let record = || Record {
+            purchase: settled.purchase,
+            price,
+            rows: rows as i64,
+            bytes: bytes as i64,
+            ..record(
+                sold,
+                payer,
+                &self.execution,
+                billing,
+                Outcome::Succeeded,
+                elapsed,
+            )
+        };
         let kept = self.keeps_answer.then_some(body.as_slice());
-        if let Some(booking) = settle::book(self.app, self.charge, payer, record, kept) {
-            booking
-                .await
-                .map_err(|cause| failure(sold, payer, &self.execution, cause))?;
+        if let Some(booking) = settle::book(self.app, self.charge, payer, &ended, record, kept) {
+            booking.await.map_err(failed)?;
         }
         Ok(body)
     }
+}
 
-    fn record(&self, billing: Billing, outcome: Outcome, elapsed: Duration) -> Record {
-        Record {
-            id: self.execution.clone(),
-            company: self.payer.company.clone(),
-            seller: self.sold.owner.clone(),
-            product: self.sold.product.clone(),
-            purchase: None,
-            price: self.charge.price().cloned(),
-            actor: self.payer.actor.clone(),
-            request: self.payer.request.clone(),
-            outcome,
-            billing,
-            rows: 0,
-            bytes: 0,
-            started_at: self.payer.now,
-            duration_us: i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX),
-        }
+/// The record of a run that has ended.
+fn record(
+    sold: &Sold<'_>,
+    payer: &Payer<'_>,
+    execution: &ExecutionId,
+    billing: Billing,
+    outcome: Outcome,
+    elapsed: Duration,
+) -> Record {
+    Record {
+        id: execution.clone(),
+        company: payer.company.clone(),
+        seller: sold.owner.clone(),
+        product: sold.product.clone(),
+        purchase: None,
+        price: None,
+        actor: payer.actor.clone(),
+        request: payer.request.clone(),
+        outcome,
+        billing,
+        rows: 0,
+        bytes: 0,
+        started_at: payer.now,
+        duration_us: micros(elapsed),
     }
+}
+
+fn micros(elapsed: Duration) -> i64 {
+    i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// What is said of a run that had begun.

@@ -4,7 +4,6 @@
 //! Rows that an asset's privacy withholds are withheld from a scan too. Start reading at [`scan`].
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::value::RawValue;
@@ -14,6 +13,7 @@ use souk_domain::sql::{self, Dialect, RowSource};
 use souk_sandbox::{
     Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, json,
 };
+use souk_store::Cached;
 
 use crate::App;
 use crate::binding::declared;
@@ -71,7 +71,7 @@ pub struct Bin {
 /// Scans one column of what the asset's statement finds with these parameters.
 pub async fn scan(
     app: &App,
-    asset: &Arc<AssetSnapshot>,
+    asset: &Cached<AssetSnapshot>,
     column: &str,
     rows: u32,
     given: &[(&str, Raw<'_>)],
@@ -102,7 +102,7 @@ pub async fn scan(
             parameters: bound.clone(),
             limits,
         });
-        app.sandbox.run(&source, request, deadline).await
+        app.sandbox.run(source.shared(), request, deadline).await
     };
 
     let statement = RowSource::Statement(text);

@@ -7,17 +7,16 @@
 pub mod entitlements;
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, RequestId, TransactionId};
 use souk_domain::time::Timestamp;
-use souk_store::StoreError;
-use souk_store::executions::{Billing, Run};
+use souk_store::executions::{Billing, Ended, Run};
 use souk_store::idempotency::{self, KeptAnswer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
+use souk_store::{Cached, StoreError};
 
 use crate::App;
 use crate::failure::Cause;
@@ -44,7 +43,7 @@ pub(crate) async fn entitlement(
     app: &App,
     company: &CompanyId,
     product: &str,
-) -> Result<Arc<Entitlement>, Cause> {
+) -> Result<Cached<Entitlement>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
         Ok::<_, Cause>(
@@ -85,7 +84,7 @@ pub(crate) enum Charge {
     Held {
         hold: Hold,
         price: PriceId,
-        entitlement: Arc<Entitlement>,
+        entitlement: Cached<Entitlement>,
     },
 }
 
@@ -260,7 +259,7 @@ pub(crate) async fn purchase(
     let new = NewPurchase {
         buyer: payer.company,
         seller: sold.owner,
-        product: &sold.product,
+        product: sold.product,
         credits: price.credits,
         ai_training_allowed: sold.allow_ai_training,
         accepted_by: payer.actor.as_str(),
@@ -277,23 +276,29 @@ pub(crate) async fn purchase(
 
 /// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets: `body`, if that can be kept. `None`: it is booked.
 ///
-/// What waits is boxed: an owner's run need not have room for it.
+/// What waits is boxed: an owner's run need not have room for it. Nor has it a record most times, which is made of what many requests share.
 pub(crate) fn book<'a>(
     app: &'a App,
     charge: Charge,
     payer: &'a Payer<'_>,
-    run: Run,
+    ended: &Ended<'_>,
+    record: impl FnOnce() -> Run,
     body: Option<&'a [u8]>,
 ) -> Option<Booking<'a>> {
     match (charge, payer.ticket) {
-        (Charge::Held { hold, .. }, _) => Some(Box::pin(charge_for(app, hold, payer, run, body))),
-        (Charge::Free { .. }, Some(ticket)) => Some(Box::pin(async move {
-            give_up(app, ticket).await?;
-            app.teller.record(run);
-            Ok(())
-        })),
+        (Charge::Held { hold, .. }, _) => {
+            Some(Box::pin(charge_for(app, hold, payer, record(), body)))
+        }
+        (Charge::Free { .. }, Some(ticket)) => {
+            let run = record();
+            Some(Box::pin(async move {
+                give_up(app, ticket).await?;
+                app.teller.record(run);
+                Ok(())
+            }))
+        }
         (Charge::Free { .. }, None) => {
-            app.teller.record(run);
+            app.teller.record_ended(ended, record);
             None
         }
     }

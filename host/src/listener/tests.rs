@@ -32,7 +32,7 @@ fn start_with(router: Router, options: &Options) -> Server {
         *answer.status_mut() = status;
         answer
     };
-    Server::start(listener, options, router, Arc::new(refuse)).unwrap()
+    Server::start(listener, options, move || router.clone(), Arc::new(refuse)).unwrap()
 }
 
 async fn send(stream: &mut TcpStream, request: &str) {

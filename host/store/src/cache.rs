@@ -5,26 +5,64 @@
 //! loaded across it is handed to its caller, whose request was concurrent with the change, but not kept. Loads are not shared between
 //! callers: a request that begins after a change must not receive a load that began before it. While the store cannot vouch for other
 //! hosts' changes, the cache is bypassed.
+//!
+//! In front of what all threads share, each has what it read lately, until anything leaves the cache: a lock that is taken and holders that
+//! are counted for every request would be fetched from another core each time (decision 60).
 
 use crate::changes::{Change, Topic};
 use crate::db::Db;
+use crossbeam_utils::CachePadded;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use parking_lot::{Mutex, RwLock};
 use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use thread_local::ThreadLocal;
 
 /// Threads that read different keys rarely meet on one lock.
 const SHARDS: usize = 16;
+/// Values that a thread has in front of them.
+const FRONT_MAX: usize = 1_024;
+
+/// A cached value. Cheap to clone: its holders are counted for the thread that read it.
+#[derive(Debug, PartialEq, Eq)]
+#[expect(
+    clippy::redundant_allocation,
+    reason = "the outer count is a thread's own"
+)]
+pub struct Cached<V>(Arc<Arc<V>>);
+
+impl<V> Cached<V> {
+    /// For whoever wants to keep it beside the cache.
+    pub fn shared(&self) -> &Arc<V> {
+        &self.0
+    }
+}
+
+impl<V> Clone for Cached<V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<V> Deref for Cached<V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
 
 /// Values by key, shared by all threads. Cheap to clone.
-pub struct Cache<K, V> {
+pub struct Cache<K: Send, V: Send + Sync> {
     inner: Arc<Inner<K, V>>,
 }
 
-impl<K, V> Clone for Cache<K, V> {
+impl<K: Send, V: Send + Sync> Clone for Cache<K, V> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -32,7 +70,7 @@ impl<K, V> Clone for Cache<K, V> {
     }
 }
 
-struct Inner<K, V> {
+struct Inner<K: Send, V: Send + Sync> {
     shards: [RwLock<HashMap<K, Arc<V>>>; SHARDS],
     hasher: DefaultHashBuilder,
     /// Locked before a shard, and not at all to read.
@@ -40,8 +78,26 @@ struct Inner<K, V> {
     origins: Box<Origins<K, V>>,
     topics: Vec<Topic>,
     epoch: AtomicU64,
+    /// Advances with each value that leaves the shards, while its shard is locked: for all readers that is one moment.
+    departures: CachePadded<AtomicU64>,
+    fronts: ThreadLocal<CachePadded<RefCell<Front<K, V>>>>,
     coherent: Arc<AtomicBool>,
     shard_max: usize,
+}
+
+/// What one thread has read since the last departure.
+struct Front<K, V> {
+    departures: u64,
+    values: HashMap<K, Cached<V>>,
+}
+
+impl<K, V> Default for Front<K, V> {
+    fn default() -> Self {
+        Self {
+            departures: 0,
+            values: HashMap::new(),
+        }
+    }
 }
 
 /// What a value was made from.
@@ -65,6 +121,8 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             }),
             topics: topics.to_vec(),
             epoch: AtomicU64::new(0),
+            departures: CachePadded::default(),
+            fronts: ThreadLocal::new(),
             coherent: db.coherent(),
             shard_max: entries_max.div_ceil(SHARDS).max(1),
         });
@@ -82,7 +140,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
     }
 
     /// The cached value, if there is one and it is known to be current.
-    pub fn get<Q>(&self, key: &Q) -> Option<Arc<V>>
+    pub fn get<Q>(&self, key: &Q) -> Option<Cached<V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -90,11 +148,30 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         if !self.inner.coherent.load(Ordering::SeqCst) {
             return None;
         }
-        self.shard(key).read().get(key).cloned()
+        // Before the shard is read: what leaves it after that is told by the next number.
+        let departures = self.inner.departures.load(Ordering::SeqCst);
+        let mut front = self.inner.fronts.get_or_default().borrow_mut();
+        if front.departures != departures {
+            front.departures = departures;
+            front.values.clear();
+        }
+        if let Some(value) = front.values.get(key) {
+            return Some(value.clone());
+        }
+        let (key, value) = {
+            let shard = self.shard(key).read();
+            let (key, value) = shard.get_key_value(key)?;
+            (key.clone(), Cached(Arc::new(value.clone())))
+        };
+        if front.values.len() >= FRONT_MAX {
+            front.values.clear();
+        }
+        front.values.insert(key, value.clone());
+        Some(value)
     }
 
     /// The cached value, or what `load` reads from the store. An absent value (an error) is not cached.
-    pub async fn get_or_load<E, F>(&self, key: K, load: impl FnOnce() -> F) -> Result<Arc<V>, E>
+    pub async fn get_or_load<E, F>(&self, key: K, load: impl FnOnce() -> F) -> Result<Cached<V>, E>
     where
         F: Future<Output = Result<V, E>>,
     {
@@ -105,7 +182,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         // Boxed: most calls find the value, and need not have room for this.
         let value = Arc::new(Box::pin(load()).await?);
         self.keep(key, &value, epoch);
-        Ok(value)
+        Ok(Cached(Arc::new(value)))
     }
 
     /// The epoch to pass to [`Cache::keep`] later: take it before reading from the store.
@@ -130,9 +207,12 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         {
             shard.remove(&victim);
             index.remove(&victim);
+            self.departed();
         }
         index.insert(&key, origins);
-        shard.insert(key, value.clone());
+        if shard.insert(key, value.clone()).is_some() {
+            self.departed();
+        }
     }
 
     /// Drops one value that its holder knows to be out of date, by the clock say, which no transaction tells.
@@ -143,7 +223,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
     {
         let mut index = self.inner.index.lock();
         index.remove(key);
-        self.shard(key).write().remove(key);
+        self.leave(key);
     }
 
     /// Drops every value that was made from this, and returns how many entries it looked at for that.
@@ -156,7 +236,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         let concerned = index.take(topic, id);
         for key in &concerned {
             index.remove(key);
-            self.shard(key).write().remove(key);
+            self.leave(key);
         }
         concerned.len()
     }
@@ -166,8 +246,27 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         let mut index = self.inner.index.lock();
         *index = Index::default();
         for shard in &self.inner.shards {
-            shard.write().clear();
+            let mut shard = shard.write();
+            shard.clear();
+            self.departed();
         }
+    }
+
+    /// Takes a value out of its shard, if it is there.
+    fn leave<Q>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let mut shard = self.shard(key).write();
+        if shard.remove(key).is_some() {
+            self.departed();
+        }
+    }
+
+    /// No thread's front has what has left. To be called while the shard is locked.
+    fn departed(&self) {
+        self.inner.departures.fetch_add(1, Ordering::SeqCst);
     }
 
     fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> &RwLock<HashMap<K, Arc<V>>> {
@@ -281,6 +380,81 @@ mod tests {
             PRODUCTS - PRODUCTS / SELLERS
         );
         assert!((0..PRODUCTS).all(|product| cache.get(&format!("product {product}")).is_none()));
+    }
+
+    /// A thread that answers what it has of a key.
+    struct Other {
+        ask: std::sync::mpsc::Sender<String>,
+        answers: std::sync::mpsc::Receiver<Option<String>>,
+    }
+
+    impl Other {
+        fn of(cache: &Cache<String, String>) -> Other {
+            let (ask, asked) = std::sync::mpsc::channel::<String>();
+            let (answer, answers) = std::sync::mpsc::channel();
+            let cache = cache.clone();
+            std::thread::spawn(move || {
+                for key in asked {
+                    let found = cache.get(&key).map(|value| (*value).clone());
+                    answer.send(found).unwrap();
+                }
+            });
+            Other { ask, answers }
+        }
+
+        fn get(&self, key: &str) -> Option<String> {
+            self.ask.send(key.to_owned()).unwrap();
+            self.answers.recv().unwrap()
+        }
+    }
+
+    /// Another thread has nothing in front of it that has left, whatever way it went.
+    #[tokio::test]
+    async fn no_thread_has_what_has_left() {
+        let (_directory, db) = store().await;
+        let cache = products(&db, 2 * PRODUCTS);
+        let other = Other::of(&cache);
+        type Departure = fn(&Cache<String, String>);
+        let departures: [(&str, Departure); 4] = [
+            ("product 1", |cache| {
+                cache.forget(Topic::Product, "product 1");
+            }),
+            ("product 102", |cache| {
+                cache.forget(Topic::Company, "seller 2");
+            }),
+            ("product 3", |cache| cache.remove("product 3")),
+            ("product 4", Cache::clear),
+        ];
+        for (key, depart) in departures {
+            assert!(
+                other.get(key).is_some() && other.get(key).is_some(),
+                "{key}"
+            );
+            depart(&cache);
+            assert_eq!(other.get(key), None, "{key}");
+        }
+    }
+
+    /// Nor what somebody else's value took the place of, or another one of its own.
+    #[tokio::test]
+    async fn no_thread_has_what_was_displaced() {
+        let (_directory, db) = store().await;
+        let cache = products(&db, 4 * SHARDS);
+        let other = Other::of(&cache);
+        let in_shard = |key: &str| cache.shard(key).read().contains_key(key);
+        let mut keys = (0..PRODUCTS).map(|product| format!("product {product}"));
+        let one = keys.rfind(|key| in_shard(key)).unwrap();
+        assert!(other.get(&one).is_some());
+        let anew = Arc::new("of another seller".to_owned());
+        cache.keep(one.clone(), &anew, cache.epoch());
+        assert_eq!(other.get(&one).as_ref(), Some(&*anew));
+        for number in 0.. {
+            cache.keep(format!("new {number}"), &anew, cache.epoch());
+            if !in_shard(&one) {
+                break;
+            }
+        }
+        assert_eq!(other.get(&one), None);
     }
 
     /// The index knows what is cached and nothing else, whatever way an entry went.

@@ -36,6 +36,32 @@ pub struct Run {
     pub duration_us: i64,
 }
 
+/// A run as it is counted: what its record would say of it, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    pub company: &'a CompanyId,
+    pub seller: &'a CompanyId,
+    pub product: &'a Product,
+    pub outcome: &'a Outcome,
+    pub rows: i64,
+    pub started_at: Timestamp,
+    pub duration_us: i64,
+}
+
+impl Ended<'_> {
+    pub fn of(run: &Run) -> Ended<'_> {
+        Ended {
+            company: &run.company,
+            seller: &run.seller,
+            product: &run.product,
+            outcome: &run.outcome,
+            rows: run.rows,
+            started_at: run.started_at,
+            duration_us: run.duration_us,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     Succeeded,
@@ -169,14 +195,14 @@ impl DayKey {
 }
 
 impl DayCounts {
-    pub(crate) fn add_run(&mut self, run: &Run, credits: Credits) {
-        match run.outcome {
+    pub(crate) fn add_run(&mut self, ended: &Ended<'_>, credits: Credits) {
+        match ended.outcome {
             Outcome::Succeeded => self.succeeded += 1,
             Outcome::Failed { .. } => self.failed += 1,
         }
         self.credits += credits.get();
-        self.rows += run.rows;
-        self.duration_us += run.duration_us;
+        self.rows += ended.rows;
+        self.duration_us += ended.duration_us;
     }
 
     pub(crate) fn add(&mut self, other: &DayCounts) {

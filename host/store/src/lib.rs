@@ -65,7 +65,7 @@ pub mod users;
 pub mod uses;
 pub mod webhooks;
 
-pub use cache::Cache;
+pub use cache::{Cache, Cached};
 pub use changes::{Change, Topic};
 pub use db::{Db, OpenOptions, Read, Write};
 pub use error::StoreError;

@@ -51,11 +51,29 @@ struct Note {
 
 impl Noted {
     pub(crate) fn add(&mut self, run: &Run) {
-        let notes = match self.sellers.get_mut(&run.seller) {
-            Some(notes) => notes,
-            None => self.sellers.entry(run.seller.clone()).or_default(),
-        };
         let failed = run.outcome != Outcome::Succeeded;
+        let note = || Note {
+            id: run.id.clone(),
+            started_at: run.started_at,
+            failed,
+        };
+        self.note(&run.seller, failed, note);
+    }
+
+    /// What another thread has noted, within the same bounds.
+    pub(crate) fn join(&mut self, other: Noted) {
+        for (seller, notes) in other.sellers {
+            for note in notes.runs {
+                self.note(&seller, note.failed, || note);
+            }
+        }
+    }
+
+    fn note(&mut self, seller: &CompanyId, failed: bool, note: impl FnOnce() -> Note) {
+        let notes = match self.sellers.get_mut(seller) {
+            Some(notes) => notes,
+            None => self.sellers.entry(seller.clone()).or_default(),
+        };
         if !failed {
             let has_room = notes.succeeded < OF_SELLER_MAX && self.succeeded < AT_ONCE_MAX;
             if notes.succeeded > 0 && !has_room {
@@ -64,11 +82,7 @@ impl Noted {
             notes.succeeded += 1;
             self.succeeded += 1;
         }
-        notes.runs.push(Note {
-            id: run.id.clone(),
-            started_at: run.started_at,
-            failed,
-        });
+        notes.runs.push(note());
     }
 }
 

@@ -22,7 +22,7 @@ mod reservations;
 use crate::accounts::{self, Account};
 use crate::db::Db;
 use crate::error::StoreError;
-use crate::executions::Run;
+use crate::executions::{Ended, Run};
 use crate::failures::Reason;
 use crate::times::Timed;
 use hold::{Keeper, Op, Release};
@@ -127,7 +127,7 @@ impl Teller {
             at_most_us,
             counts: took,
             ..
-        } = Timed::of(&receipt.run);
+        } = Timed::of(&Ended::of(&receipt.run));
         self.inner.recorder.note(&receipt.run);
         let posted = self.send(hold, receipt).await;
         let counts = &self.inner.counts;
@@ -170,12 +170,17 @@ impl Teller {
 
     /// Records a run that costs nothing (free, or failed). Never waits; see [`recorder`] for what is kept under pressure.
     pub fn record(&self, run: Run) {
-        self.inner.recorder.record(run);
+        self.record_ended(&Ended::of(&run), || run.clone());
+    }
+
+    /// The same where there are many: `record` is asked for if it is kept.
+    pub fn record_ended(&self, ended: &Ended<'_>, record: impl FnOnce() -> Run) {
+        self.inner.recorder.record(ended, record);
     }
 
     /// The same of a run that failed, with what was said about it.
     pub fn record_failed(&self, run: Run, reason: Reason) {
-        self.inner.recorder.record_failed(run, reason);
+        self.inner.recorder.record_failed(&run, reason);
     }
 
     /// Counts a request for the statistics of its key. Never waits.

@@ -5,7 +5,7 @@
 
 use crate::bulk::Bulk;
 use crate::error::StoreError;
-use crate::executions::Run;
+use crate::executions::Ended;
 use crate::fields::Fields;
 use crate::sales::Span;
 use souk_domain::products::Product;
@@ -52,15 +52,15 @@ pub(crate) struct Timed<'a> {
     pub counts: TimeCounts,
 }
 
-impl Timed<'_> {
-    pub(crate) fn of(run: &Run) -> Timed<'_> {
+impl<'a> Timed<'a> {
+    pub(crate) fn of(ended: &Ended<'a>) -> Timed<'a> {
         Timed {
-            product: &run.product,
-            day: run.started_at.day_start().micros(),
-            at_most_us: at_most(run.duration_us),
+            product: ended.product,
+            day: ended.started_at.day_start().micros(),
+            at_most_us: at_most(ended.duration_us),
             counts: TimeCounts {
                 runs: 1,
-                last_at: run.started_at.micros(),
+                last_at: ended.started_at.micros(),
             },
         }
     }

@@ -6,7 +6,7 @@ pub mod by_query;
 use crate::runs::not_found;
 use crate::{ApiState, Caller, Problem, Routes};
 use souk_app::products::{self, AssetSnapshot};
-use std::sync::Arc;
+use souk_store::Cached;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -19,7 +19,7 @@ async fn asset(
     caller: &Caller,
     handle: &str,
     slug: &str,
-) -> Result<Arc<AssetSnapshot>, Problem> {
+) -> Result<Cached<AssetSnapshot>, Problem> {
     products::by_slug(api.app(), handle, slug, caller.now())
         .await
         .map_err(|error| not_found(error, "asset", slug))

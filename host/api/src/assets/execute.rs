@@ -6,7 +6,7 @@ use axum::extract::State;
 use souk_app::products::{self, AssetSnapshot};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use std::sync::Arc;
+use souk_store::Cached;
 
 pub const OPERATION: Operation = Operation::post("execute_asset", "/companies/{company_id}/assets/{asset_id}/execute")
     .about("Assets", "Run an asset")
@@ -37,7 +37,7 @@ pub async fn asset(
     caller: &Caller,
     company: &CompanyId,
     id: &AssetId,
-) -> Result<Arc<AssetSnapshot>, Problem> {
+) -> Result<Cached<AssetSnapshot>, Problem> {
     let asset = products::get(api.app(), id, caller.now())
         .await
         .map_err(|error| refusal("asset", id.as_str())(error.into()))?;

@@ -22,8 +22,8 @@ use souk_app::run;
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::pages::{LIMIT_MAX, START_MAX};
+use souk_store::Cached;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -192,7 +192,7 @@ async fn of_endpoint_key(
     id: &EndpointId,
     handle: Option<&str>,
     slug: &str,
-) -> Result<Arc<EndpointSnapshot>, Problem> {
+) -> Result<Cached<EndpointSnapshot>, Problem> {
     let mismatch = || {
         Problem::of(
             ENDPOINT_SCOPE_MISMATCH,
@@ -228,7 +228,7 @@ async fn of_analytics_key(
     caller: &Caller,
     handle: Option<&str>,
     slug: &str,
-) -> Result<Arc<EndpointSnapshot>, Problem> {
+) -> Result<Cached<EndpointSnapshot>, Problem> {
     let denied = || {
         Problem::of(
             COMPANY_ACCESS_DENIED,

@@ -15,10 +15,9 @@ use serde_json::{Map, Value};
 use souk_app::products::{self as app, Sells, Snapshot};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::Credits;
-use souk_store::AnyConnection;
 use souk_store::prices::{self, Price};
 use souk_store::products::{self, Kind, Row, Written};
-use std::sync::Arc;
+use souk_store::{AnyConnection, Cached};
 use utoipa::ToSchema;
 
 /// A kind of product as clients write and read it.
@@ -81,7 +80,7 @@ pub async fn own<K: Sells>(
     api: &ApiState,
     caller: &Caller,
     id: &K,
-) -> Result<Arc<Snapshot<K>>, Problem> {
+) -> Result<Cached<Snapshot<K>>, Problem> {
     let product = app::get(api.app(), id, caller.now())
         .await
         .map_err(|error| refusal(K::TYPE.as_str(), id.as_ref())(error.into()))?;

@@ -26,6 +26,7 @@ use souk_app::products::EndpointSnapshot;
 use souk_app::run::Payer;
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
+use souk_store::Cached;
 use souk_store::audit::on_behalf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -43,7 +44,7 @@ pub async fn export<T>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,
-    endpoint: Arc<EndpointSnapshot>,
+    endpoint: Cached<EndpointSnapshot>,
     company: &CompanyId,
     mut wanted: Request,
 ) -> Result<Response, Problem> {

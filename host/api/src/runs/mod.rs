@@ -22,8 +22,8 @@ use souk_app::release::Released;
 use souk_app::run::{About, Payer, Purpose};
 use souk_app::{execute, run};
 use souk_domain::parameters::Raw;
+use souk_store::Cached;
 use souk_store::idempotency::Ticket;
-use std::sync::Arc;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -94,7 +94,7 @@ pub async fn asset<T>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,
-    asset: Arc<AssetSnapshot>,
+    asset: Cached<AssetSnapshot>,
     params: Params,
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
@@ -120,7 +120,7 @@ pub async fn asset<T>(
 /// What a run of an asset answers.
 pub async fn answer_of(
     api: &ApiState,
-    asset: &Arc<AssetSnapshot>,
+    asset: &Cached<AssetSnapshot>,
     params: &Params,
     payer: &Payer<'_>,
     purpose: Purpose,

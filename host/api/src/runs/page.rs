@@ -19,9 +19,9 @@ use souk_app::products::EndpointSnapshot;
 use souk_app::run::{About, Payer};
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
+use souk_store::Cached;
 use souk_store::executions::Billing;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// A page, or what a request with the same `Idempotency-Key` was answered.
 pub enum RanPage {
@@ -42,7 +42,7 @@ pub async fn page<T>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,
-    endpoint: Arc<EndpointSnapshot>,
+    endpoint: Cached<EndpointSnapshot>,
     company: &CompanyId,
     wanted: Request,
     address: Address,

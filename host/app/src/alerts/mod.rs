@@ -7,8 +7,6 @@ pub mod evaluate;
 pub mod mails;
 pub mod schedule;
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 use souk_domain::alerts::{Condition, Standing, Watched};
 use souk_domain::fields::FieldErrors;
@@ -16,7 +14,7 @@ use souk_domain::ids::{AlertId, AssetId, CompanyId, UserId, WebhookId};
 use souk_domain::parameters;
 use souk_domain::time::Timestamp;
 use souk_store::alerts::{self, Alert, Written};
-use souk_store::{AnyConnection, StoreError, webhooks};
+use souk_store::{AnyConnection, Cached, StoreError, webhooks};
 
 use crate::App;
 use crate::definition::raw;
@@ -59,7 +57,7 @@ pub async fn check(
     params: &Map<String, Value>,
     condition: &Condition,
     now: Timestamp,
-) -> Result<Arc<AssetSnapshot>, AlertError> {
+) -> Result<Cached<AssetSnapshot>, AlertError> {
     let asset = products::get(app, asset, now).await.map_err(refused)?;
     admit(app, &asset.sold(), company).await.map_err(refused)?;
     let mut errors = FieldErrors::default();

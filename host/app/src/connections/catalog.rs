@@ -76,7 +76,7 @@ pub async fn catalog(
     });
     match app
         .sandbox
-        .run(&source, request, Instant::now() + CATALOG_MAX)
+        .run(source.shared(), request, Instant::now() + CATALOG_MAX)
         .await
     {
         Ok(output) => {

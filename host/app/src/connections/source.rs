@@ -1,12 +1,11 @@
 //! A connection as the sandbox wants it: settings, the one grant, and a revision.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 use souk_domain::connections::{SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_outbound::TlsMode;
 use souk_sandbox::{EngineInfo, Grant, PoolLimits, Source};
+use souk_store::Cached;
 use souk_store::connections::Connection;
 use souk_store::files;
 
@@ -22,11 +21,15 @@ pub async fn source(
     app: &App,
     company: &CompanyId,
     id: &ConnectionId,
-) -> Result<Arc<Source>, ConnectionError> {
-    let found = app
-        .sources
-        .get_or_load(id.clone(), || load(app, company, id))
-        .await?;
+) -> Result<Cached<Source>, ConnectionError> {
+    // Most calls find it, and have not copied its id.
+    let found = match app.sources.get(id) {
+        Some(found) => found,
+        None => {
+            let load = || load(app, company, id);
+            app.sources.get_or_load(id.clone(), load).await?
+        }
+    };
     // The key of the cache is the connection alone.
     match found.company == company.as_str() {
         true => Ok(found),

@@ -50,7 +50,7 @@ pub(super) async fn check(
             parameters,
             limits: Limits::new(1, TRIAL_BYTES_MAX),
         });
-        app.sandbox.run(&source, request, until).await
+        app.sandbox.run(source.shared(), request, until).await
     };
     // Of several that fail, each for its own reason, the source tells one.
     if !unsure.is_empty() && tried(&unsure).await.is_err() {

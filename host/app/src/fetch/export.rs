@@ -6,13 +6,13 @@
 //! product is changed meanwhile, the export ends. Start reading at [`export`].
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, join, select};
 use futures_util::stream::FuturesOrdered;
 use souk_sandbox::formats::{Format, Stream};
+use souk_store::Cached;
 use tokio::sync::{Mutex, mpsc};
 
 use super::{Asked, Choice, INLINE_BYTES_MAX, choice, cursor, rows};
@@ -70,7 +70,7 @@ impl Inlet {
 /// Puts the pages of a feed into `outlet` until there are no more or nobody wants them.
 pub async fn export(
     app: &App,
-    endpoint: &Arc<EndpointSnapshot>,
+    endpoint: &Cached<EndpointSnapshot>,
     choice: &Choice,
     payer: &Payer<'_>,
     format: Format,
@@ -84,7 +84,7 @@ pub async fn export(
 
 async fn pages(
     app: &App,
-    endpoint: &Arc<EndpointSnapshot>,
+    endpoint: &Cached<EndpointSnapshot>,
     choice: &Choice,
     payer: &Payer<'_>,
     format: Format,
@@ -135,7 +135,7 @@ enum Source {
 
 struct Export<'a> {
     app: &'a App,
-    endpoint: &'a Arc<EndpointSnapshot>,
+    endpoint: &'a Cached<EndpointSnapshot>,
     payer: &'a Payer<'a>,
     format: Format,
     learned: Option<&'a Learned>,

@@ -51,7 +51,7 @@ pub async fn learn(
         let is_ordered = !endpoint.plan.order_by.is_empty();
         let asked = app
             .sandbox
-            .run(&source, Request::Schema(filter), deadline)
+            .run(source.shared(), Request::Schema(filter), deadline)
             .await;
         catalog = match asked {
             Ok(catalog) => catalog,
@@ -70,10 +70,12 @@ pub async fn learn(
         parameters: Vec::new(),
         limits,
     });
-    let output = match app.sandbox.run(&source, request, deadline).await {
+    let output = match app.sandbox.run(source.shared(), request, deadline).await {
         Ok(output) => output,
         // Which of the names it is that the source does not know, it says in its own words, or not at all.
-        Err(fault) => return Err(unknown_names(app, endpoint, &source, fault, deadline).await),
+        Err(fault) => {
+            return Err(unknown_names(app, endpoint, source.shared(), fault, deadline).await);
+        }
     };
     let needed = endpoint.needed();
     let learn = |(at, column): (usize, &souk_sandbox::Column)| LearnedColumn {

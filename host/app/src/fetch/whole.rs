@@ -29,7 +29,7 @@ pub(super) async fn ask(
         parameters: Vec::new(),
         limits: Limits::new(ROWS_MAX, PAGE_BYTES_MAX),
     });
-    let answer = app.sandbox.run(&source, request, deadline).await;
+    let answer = app.sandbox.run(source.shared(), request, deadline).await;
     answer.map_err(|fault| match fault.kind {
         FaultKind::LimitExceeded => Cause::bad_answer(format!(
             "the result is larger than {ROWS_MAX} rows or {PAGE_BYTES_MAX} bytes, which is what pages are cut from"

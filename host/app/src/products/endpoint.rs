@@ -1,9 +1,11 @@
 //! An endpoint as it is executed, and what is known of its source.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::EndpointId;
@@ -20,6 +22,26 @@ use crate::failure::Cause;
 /// Statements of one endpoint's pages, one for each set of filters, order, fields and length that
 /// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
 const TEXTS_MAX: usize = 64;
+
+/// Statements of any endpoints that a thread has at hand.
+const FRONT_MAX: usize = 1_024;
+
+thread_local! {
+    /// What this thread's requests have used, copied: holders of one that threads share would be counted on all their cores.
+    static FRONT: RefCell<HashMap<(u64, Shape), Arc<PageStatement>>> = RefCell::default();
+}
+
+static PLANS: AtomicU64 = AtomicU64::new(0);
+
+/// The key of a statement in a thread's front, as a request has it.
+#[derive(Hash)]
+struct Wanted<'a>(u64, &'a Shape);
+
+impl Equivalent<(u64, Shape)> for Wanted<'_> {
+    fn equivalent(&self, (plan, shape): &(u64, Shape)) -> bool {
+        self.0 == *plan && self.1 == shape
+    }
+}
 
 /// What a test learnt of an endpoint's source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
@@ -63,6 +85,8 @@ pub struct EndpointPlan {
     pub(crate) dialect: Dialect,
     statement: Option<String>,
     statements: Mutex<HashMap<Shape, Arc<PageStatement>>>,
+    /// Told apart from every other plan of this host.
+    number: u64,
 }
 
 /// What the statement of a page depends on, its values aside.
@@ -90,6 +114,7 @@ pub(crate) struct Chosen {
 }
 
 /// A statement that reads pages, and what its answer has.
+#[derive(Clone)]
 pub(crate) struct PageStatement {
     pub text: Arc<str>,
     pub slots: Vec<Slot>,
@@ -101,6 +126,16 @@ pub(crate) struct PageStatement {
     pub keys: Vec<usize>,
     /// What names and punctuation add to a row.
     pub row_bytes: usize,
+}
+
+impl PageStatement {
+    /// With a text of its own.
+    fn copied(&self) -> PageStatement {
+        PageStatement {
+            text: self.text[..].into(),
+            ..self.clone()
+        }
+    }
 }
 
 impl Sells for EndpointId {
@@ -142,6 +177,7 @@ impl Sells for EndpointId {
             dialect,
             statement,
             statements: Mutex::default(),
+            number: PLANS.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -237,6 +273,21 @@ impl EndpointSnapshot {
 
     /// The statement for a page of this shape. Its length is written into it, as long as few lengths are asked for.
     pub(crate) fn statement(&self, shape: &Shape, learned: Option<&Learned>) -> Arc<PageStatement> {
+        FRONT.with_borrow_mut(|front| {
+            let wanted = Wanted(self.plan.number, shape);
+            if let Some(known) = front.get(&wanted) {
+                return known.clone();
+            }
+            if front.len() >= FRONT_MAX {
+                front.clear();
+            }
+            let statement = Arc::new(self.shared_statement(shape, learned).copied());
+            front.insert((self.plan.number, shape.clone()), statement.clone());
+            statement
+        })
+    }
+
+    fn shared_statement(&self, shape: &Shape, learned: Option<&Learned>) -> Arc<PageStatement> {
         let mut statements = self.plan.statements.lock();
         if let Some(known) = statements.get(shape) {
             return known.clone();

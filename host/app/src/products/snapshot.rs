@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
-use souk_domain::products::ProductStatus;
+use souk_domain::products::{Product, ProductStatus};
 use souk_domain::sql::Dialect;
 use souk_store::products::{Kind, Row};
 use souk_store::{Cache, Db, Topic};
@@ -41,6 +41,7 @@ pub trait Sells: Kind {
 /// A product as it was when it was read, with its price.
 pub struct Snapshot<K: Sells> {
     pub row: Row<K>,
+    pub product: Product,
     pub plan: K::Plan,
     pub timeout: Duration,
     pub priced: Priced,
@@ -50,7 +51,7 @@ impl<K: Sells> Snapshot<K> {
     pub fn sold(&self) -> Sold<'_> {
         let row = &self.row;
         Sold {
-            product: row.id.product(),
+            product: &self.product,
             owner: &row.company_id,
             status: row.status,
             is_suspended: row.is_suspended,

@@ -9,7 +9,7 @@ use souk_store::prices::Price;
 
 /// A product, whatever its kind.
 pub struct Sold<'a> {
-    pub product: Product,
+    pub product: &'a Product,
     pub owner: &'a CompanyId,
     pub status: ProductStatus,
     /// The owner's company is suspended.

@@ -5,7 +5,7 @@ use crate::bulk::{JOINED_ROWS_MAX, Script, Style};
 use crate::charge_log::Frame;
 use crate::error::StoreError;
 use crate::events::Event;
-use crate::executions::{self, DayCounts, DayKey, Run};
+use crate::executions::{self, DayCounts, DayKey, Ended, Run};
 use crate::ledger::{self, Entry, Transaction, TransactionType};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -125,7 +125,7 @@ pub(super) fn script(bookings: &[Booking], is_shared: bool) -> Script {
         }
         days.entry(DayKey::of(&booking.run))
             .or_default()
-            .add_run(&booking.run, booking.amount);
+            .add_run(&Ended::of(&booking.run), booking.amount);
     }
     let runs: Vec<_> = bookings
         .iter()

@@ -3,18 +3,22 @@
 //! Counts are complete (but for the last moment before a crash). Individual records of free runs are kept as long as there are fewer than
 //! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second; beyond that they are counted only. Charged runs do not come
 //! here: the poster books them with their charge, and only how long they took is counted here.
+//!
+//! Each thread counts for itself until a flush adds up what they have: counters that all of them write would be fetched from another core
+//! for nearly every request.
 
 use crate::bulk::{Script, Style};
 use crate::db::Db;
 use crate::error::StoreError;
-use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
+use crate::executions::{self, DayCounts, DayKey, Ended, Outcome, Run};
 use crate::failures::{self, Reason};
 use crate::recent::{self, Noted, Unpruned};
 use crate::times::{self, TimeCounts, TimeKey, Timed};
 use crate::usage::{self, HourCounts, HourKey};
+use crossbeam_utils::CachePadded;
 use hashbrown::hash_map::EntryRef;
 use hashbrown::{Equivalent, HashMap};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::money::Credits;
@@ -23,8 +27,9 @@ use souk_domain::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+use thread_local::ThreadLocal;
 
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 /// Failed and free runs each; the former are the ones that somebody looks for.
@@ -51,10 +56,30 @@ pub(super) struct Recorder {
 
 struct Shared {
     db: Db,
-    pending: Mutex<Pending>,
-    dropped: AtomicU64,
+    /// Each thread's.
+    own: ThreadLocal<CachePadded<Own>>,
+    /// Of all threads together since the last flush. Not written any more when they are as many as are kept.
+    kept: CachePadded<Kept>,
+    /// Records that could not be written.
+    lost: AtomicU64,
     /// One flush at a time.
     flushing: tokio::sync::Mutex<Unpruned>,
+}
+
+/// What one thread has counted.
+#[derive(Default)]
+struct Own {
+    /// Nobody else locks it but a flush.
+    pending: Mutex<Pending>,
+    /// Records that were not kept, ever.
+    dropped: AtomicU64,
+}
+
+/// Records since the last flush.
+#[derive(Default)]
+struct Kept {
+    failed: AtomicUsize,
+    free: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -161,8 +186,9 @@ where
 pub(super) fn start(db: Db) -> Recorder {
     let shared = Arc::new(Shared {
         db,
-        pending: Mutex::default(),
-        dropped: AtomicU64::new(0),
+        own: ThreadLocal::default(),
+        kept: CachePadded::default(),
+        lost: AtomicU64::new(0),
         flushing: tokio::sync::Mutex::default(),
     });
     let weak = Arc::downgrade(&shared);
@@ -179,47 +205,51 @@ pub(super) fn start(db: Db) -> Recorder {
 }
 
 impl Recorder {
-    pub(super) fn record(&self, run: Run) {
-        self.keep(run, None);
+    /// A run that costs nothing. `record` is made if it is kept.
+    pub(super) fn record(&self, ended: &Ended<'_>, record: impl FnOnce() -> Run) {
+        self.keep(ended, || (record(), None));
     }
 
-    pub(super) fn record_failed(&self, run: Run, reason: Reason) {
-        self.keep(run, Some(reason));
+    pub(super) fn record_failed(&self, run: &Run, reason: Reason) {
+        self.keep(&Ended::of(run), || (run.clone(), Some(reason)));
     }
 
-    fn keep(&self, run: Run, reason: Option<Reason>) {
-        let timed = Timed::of(&run);
-        let mut pending = self.shared.pending.lock();
-        pending.counts.run(&run);
-        pending.counts.time(&timed);
-        let succeeded = run.outcome == Outcome::Succeeded;
-        if succeeded && pending.free.len() < ROWS_PER_FLUSH {
-            pending.noted.add(&run);
-            pending.free.push(run);
-        } else if !succeeded && pending.failed.len() < ROWS_PER_FLUSH {
-            pending.noted.add(&run);
-            pending.failed.push((run, reason));
-        } else {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+    fn keep(&self, ended: &Ended<'_>, record: impl FnOnce() -> (Run, Option<Reason>)) {
+        let own = self.shared.own.get_or_default();
+        let mut pending = own.pending.lock();
+        pending.counts.run(ended);
+        pending.counts.time(&Timed::of(ended));
+        let succeeded = *ended.outcome == Outcome::Succeeded;
+        if !self.shared.kept.take_room(succeeded) {
+            own.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let (run, reason) = record();
+        pending.noted.add(&run);
+        match succeeded {
+            true => pending.free.push(run),
+            false => pending.failed.push((run, reason)),
         }
     }
 
     /// Notes a run that is about to be charged among its seller's newest: they are read with its row, which the poster writes.
     pub(super) fn note(&self, run: &Run) {
-        self.shared.pending.lock().noted.add(run);
+        self.shared.pending().noted.add(run);
     }
 
     /// Counts how long a charged run took.
     pub(super) fn time(&self, timed: &Timed<'_>) {
-        self.shared.pending.lock().counts.time(timed);
+        self.shared.pending().counts.time(timed);
     }
 
     pub(super) fn count_use(&self, asked: Asked<'_>) {
-        self.shared.pending.lock().counts.asked(asked);
+        self.shared.pending().counts.asked(asked);
     }
 
     pub(super) fn dropped(&self) -> u64 {
-        self.shared.dropped.load(Ordering::Relaxed)
+        let dropped = self.shared.own.iter().map(|own| &own.dropped);
+        let all = dropped.chain([&self.shared.lost]);
+        all.map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     pub(super) async fn flush(&self) {
@@ -227,7 +257,38 @@ impl Recorder {
     }
 }
 
+impl Kept {
+    /// Takes room for a record, if there is any.
+    fn take_room(&self, succeeded: bool) -> bool {
+        let kept = match succeeded {
+            true => &self.free,
+            false => &self.failed,
+        };
+        // Looked at first: what nobody writes is at hand on every core.
+        kept.load(Ordering::Relaxed) < ROWS_PER_FLUSH
+            && kept.fetch_add(1, Ordering::Relaxed) < ROWS_PER_FLUSH
+    }
+}
+
 impl Shared {
+    /// This thread's.
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.own.get_or_default().pending.lock()
+    }
+
+    /// What all threads have had since the last time.
+    fn take(&self) -> Pending {
+        let mut all = Pending::default();
+        for own in &self.own {
+            // Unlocked at once: who answers requests does not wait until it is added up.
+            let pending = std::mem::take(&mut *own.pending.lock());
+            all.add(pending);
+        }
+        self.kept.free.store(0, Ordering::Relaxed);
+        self.kept.failed.store(0, Ordering::Relaxed);
+        all
+    }
+
     async fn flush(&self) {
         let mut unpruned = self.flushing.lock().await;
         let Pending {
@@ -235,17 +296,17 @@ impl Shared {
             free,
             noted,
             counts,
-        } = std::mem::take(&mut *self.pending.lock());
+        } = self.take();
         if let Err(error) = self.write_counts(&counts).await {
             tracing::warn!(%error, "counts of use could not be written; they are kept");
-            self.pending.lock().counts.put_back(counts);
+            self.pending().counts.add(counts);
         }
         let free = free.into_iter().map(|run| (run, None));
         let runs: Vec<(Run, Option<Reason>)> = failed.into_iter().chain(free).collect();
         for (index, runs) in runs.chunks(ROWS_PER_COMMIT).enumerate() {
             if let Err(error) = self.write_runs(runs).await {
                 let lost = runs.len();
-                self.dropped.fetch_add(lost as u64, Ordering::Relaxed);
+                self.lost.fetch_add(lost as u64, Ordering::Relaxed);
                 tracing::warn!(%error, lost, chunk = index, "records of free runs could not be written");
             }
         }
@@ -327,12 +388,21 @@ impl Shared {
     }
 }
 
+impl Pending {
+    fn add(&mut self, other: Pending) {
+        self.failed.extend(other.failed);
+        self.free.extend(other.free);
+        self.noted.join(other.noted);
+        self.counts.add(other.counts);
+    }
+}
+
 impl Counts {
-    fn run(&mut self, run: &Run) {
-        let day = run.started_at.day_start().micros();
-        let seen = Seen((&run.company, &run.seller, &run.product, day));
+    fn run(&mut self, ended: &Ended<'_>) {
+        let day = ended.started_at.day_start().micros();
+        let seen = Seen((ended.company, ended.seller, ended.product, day));
         if let Some(counts) = counter(&mut self.days, &seen) {
-            counts.add_run(run, Credits::ZERO);
+            counts.add_run(ended, Credits::ZERO);
         }
     }
 
@@ -357,15 +427,22 @@ impl Counts {
         }
     }
 
-    fn put_back(&mut self, before: Counts) {
-        for (key, counts) in before.days {
-            self.days.entry(key).or_default().add(&counts);
-        }
-        for (key, counts) in before.hours {
-            self.hours.entry(key).or_default().add(&counts);
-        }
-        for (key, counts) in before.times {
-            self.times.entry(key).or_default().add(&counts);
+    fn add(&mut self, other: Counts) {
+        join(&mut self.days, other.days, |all, counts| all.add(&counts));
+        join(&mut self.hours, other.hours, |all, counts| all.add(&counts));
+        join(&mut self.times, other.times, |all, counts| all.add(&counts));
+    }
+}
+
+/// Adds up counters, within their bound: what waits for a store that is away does not grow without end.
+fn join<K: Hash + Eq, C: Default>(
+    all: &mut HashMap<K, C>,
+    more: HashMap<K, C>,
+    add: impl Fn(&mut C, C),
+) {
+    for (key, counts) in more {
+        if all.len() < COUNTERS_MAX || all.contains_key(&key) {
+            add(all.entry(key).or_default(), counts);
         }
     }
 }
