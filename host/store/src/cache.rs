@@ -439,15 +439,18 @@ mod tests {
     #[tokio::test]
     async fn no_thread_has_what_was_displaced() {
         let (_directory, db) = store().await;
+        let anew = Arc::new("of another seller".to_owned());
+        let roomy = products(&db, 2 * PRODUCTS);
+        let other = Other::of(&roomy);
+        assert!(other.get("product 1").is_some());
+        roomy.keep("product 1".to_owned(), &anew, roomy.epoch());
+        assert_eq!(other.get("product 1").as_ref(), Some(&*anew));
         let cache = products(&db, 4 * SHARDS);
         let other = Other::of(&cache);
         let in_shard = |key: &str| cache.shard(key).read().contains_key(key);
         let mut keys = (0..PRODUCTS).map(|product| format!("product {product}"));
         let one = keys.rfind(|key| in_shard(key)).unwrap();
         assert!(other.get(&one).is_some());
-        let anew = Arc::new("of another seller".to_owned());
-        cache.keep(one.clone(), &anew, cache.epoch());
-        assert_eq!(other.get(&one).as_ref(), Some(&*anew));
         for number in 0.. {
             cache.keep(format!("new {number}"), &anew, cache.epoch());
             if !in_shard(&one) {

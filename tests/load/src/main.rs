@@ -42,7 +42,7 @@ struct Options {
     /// Milliseconds for each competitor in a round.
     #[arg(long, default_value_t = 1500)]
     slice_ms: u64,
-    /// Only queries whose name contains this. Those of sources that only stand for an engine are measured where this names the source: "trino: ".
+    /// Only queries whose name contains this (or is this, if one has it). Those of sources that only stand for an engine are measured where this names the source: "trino: ".
     #[arg(long, default_value = "")]
     only: String,
     /// Only competitors whose name contains this (or is this, if one has it), to profile one; given again, others too, to compare them.
@@ -66,6 +66,9 @@ struct Options {
 
 impl Options {
     fn wants(&self, query: &str) -> bool {
+        if market::queries().any(|query| query == self.only) {
+            return query == self.only;
+        }
         let (source, _) = market::parts(query);
         let is_named = !source.is_empty() && self.only.contains(source);
         query.contains(&self.only) && (is_named || REAL.contains(&source))
