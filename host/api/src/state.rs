@@ -43,7 +43,7 @@ pub struct ApiState(Arc<Arc<Shared>>);
 struct Shared {
     app: App,
     settings: Settings,
-    limiter: Arc<Limiter>,
+    limiter: Limiter,
     principals: Cache<KeyDigest, Principal>,
     allotments: Allotments,
     /// Operations with a limit of their own.
@@ -64,7 +64,7 @@ impl ApiState {
     pub(crate) fn new(app: App, settings: Settings, limited: Vec<(&'static str, u32)>) -> ApiState {
         let names: Vec<_> = limited.iter().map(|(id, _)| *id).collect();
         let (address_limit, shared) = (settings.address_rate_limit, settings.shared_limits.clone());
-        let limiter = Arc::new(Limiter::new(&names, address_limit, shared));
+        let limiter = Limiter::new(&names, address_limit, shared);
         let principals = Cache::new(
             &app.db,
             KEYS_CACHED,
@@ -153,7 +153,7 @@ impl ApiState {
         }
     }
 
-    pub(crate) fn limiter(&self) -> &Arc<Limiter> {
+    pub(crate) fn limiter(&self) -> &Limiter {
         &self.0.limiter
     }
 
