@@ -30,7 +30,35 @@ fn the_released_contracts_are_frozen() {
         let text = std::fs::read(root().join(file)).expect("the contract");
         let hash = hex::encode(Sha256::digest(text));
         assert_eq!(hash, frozen, "{file} was changed");
+        // A package is whatever stands in its folder.
+        let folder = root().join(file).with_file_name("");
+        let files = std::fs::read_dir(folder).expect("a folder").count();
+        assert_eq!(files, 1, "beside {file} there is another one");
     }
+}
+
+/// Whoever knows one engine's connector finds the same things in the same files of another's.
+#[test]
+fn connectors_of_engines_have_the_same_files() {
+    let mut engines = BTreeSet::new();
+    for plugin in std::fs::read_dir(root().join("plugins")).expect("plugins") {
+        let source = plugin.expect("a plugin").path().join("src");
+        let has = |name: &str| source.join(name).is_file();
+        // What only speaks somebody's API, publishes or helps others is no engine.
+        if !has("catalog.rs") {
+            continue;
+        }
+        for name in ["lib.rs", "settings.rs", "types.rs", "errors.rs"] {
+            assert!(has(name), "{} has no {name}", source.display());
+        }
+        // How an engine is spoken to; one that is a library is not.
+        let is_library = has("database.rs") || has("engine.rs");
+        let speaks = has("protocol.rs") || has("api.rs");
+        assert!(is_library || speaks, "{}", source.display());
+        let name = source.parent().and_then(Path::file_name);
+        engines.extend(name.map(|name| name.to_string_lossy().into_owned()));
+    }
+    assert!(engines.len() >= 11, "{engines:?}");
 }
 
 /// What the manifest of `directory` names under `[dependencies]`.

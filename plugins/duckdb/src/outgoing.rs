@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use souk_sdk::http::Request;
 use souk_sdk::{HttpFailure, HttpRequest, HttpResponse, Step, WireFault};
 
-use crate::messages::disconnect;
+use crate::protocol::disconnect;
 
 /// Where a server is asked, below the connection's address.
 const PATH: &str = "/quack";

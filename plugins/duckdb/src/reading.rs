@@ -6,7 +6,7 @@ use souk_sdk::results::{Shape, Shapes, Told, value_bytes_max};
 use souk_sdk::{Column, Error, Limits, Rows, Step};
 
 use crate::errors::malformed;
-use crate::messages::{Chunks, Prepared, fetched_to_its_end, names};
+use crate::protocol::{Chunks, Prepared, fetched_to_its_end, names};
 use crate::types::{self, Type};
 use crate::values::push;
 use crate::vectors::Chunk;

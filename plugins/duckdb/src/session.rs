@@ -16,10 +16,10 @@ use souk_sdk::{
 
 use crate::catalog;
 use crate::errors::{cancelled, endless, malformed, told, too_slow, unwelcome};
-use crate::messages::{self, Answer, Prepared as Rows, connect, fetch, prepare};
 use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
 use crate::parameters::callers;
 use crate::parsed::{self, Known, Parsed, question};
+use crate::protocol::{self, Answer, Prepared as Rows, connect, fetch, prepare};
 use crate::reading::{Columns, Reading};
 use crate::settings::{self, Settings};
 use crate::statements::{self, Prepared};
@@ -338,7 +338,7 @@ impl Session {
         response: &HttpResponse,
         step: &mut Step,
     ) -> Result<Next, Error> {
-        match messages::read(response)? {
+        match protocol::read(response)? {
             Answer::Connected(connected) if matches!(job.stage, Stage::Connect) => {
                 job.connection = Some(connected.connection);
                 if job.is_cancelled {

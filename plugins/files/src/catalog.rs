@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, SCHEMA};
 use crate::tables::{Known, Table};
-use crate::values;
+use crate::types;
 use datafusion::arrow::datatypes::Field;
 use souk_sdk::{Batch, Cell, ColumnBuilder, Error, Limits, Rows, SchemaFilter};
 
@@ -68,7 +68,7 @@ impl Answer {
         if self.rows == self.limits.rows_max {
             return Err(Error::too_many_rows(self.limits.rows_max));
         }
-        let native = field.map(|field| values::native(field.data_type()));
+        let native = field.map(|field| types::native(field.data_type()));
         let name = &table.files.name;
         let rows = rows.and_then(|rows| i64::try_from(rows).ok());
         let cells = [

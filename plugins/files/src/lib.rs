@@ -24,7 +24,7 @@ mod settings;
 mod slice;
 mod steps;
 mod tables;
-mod values;
+mod types;
 mod watch;
 
 pub use memory::count_with as count_memory_with;

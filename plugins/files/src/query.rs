@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::errors;
 use crate::escapes;
 use crate::parameters::bound;
-use crate::values;
+use crate::types;
 use crate::watch::ROWS;
 use datafusion::common::config::Dialect;
 use datafusion::common::tree_node::{TreeNodeRecursion, TreeNodeVisitor};
@@ -320,7 +320,7 @@ fn rows(
     let columns = schema
         .fields()
         .iter()
-        .map(|field| values::column(field))
+        .map(|field| types::column(field))
         .collect::<Vec<_>>();
     let mut batches: Vec<Batch> = Vec::new();
     let (mut count, mut bytes) = (0u64, 0u64);
@@ -330,7 +330,7 @@ fn rows(
             return Err(Error::too_many_rows(limits.rows_max));
         }
         let left = limits.bytes_max - bytes;
-        let (chunks, size) = values::chunks(&batch, &columns, left)?;
+        let (chunks, size) = types::chunks(&batch, &columns, left)?;
         bytes += size;
         batches.push(Batch {
             rows: batch.num_rows() as u32,

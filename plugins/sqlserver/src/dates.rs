@@ -3,7 +3,7 @@
 use souk_sdk::Error;
 use souk_sdk::time::{DAY_US, Date};
 
-use crate::packets::malformed;
+use crate::protocol::malformed;
 
 /// 0001-01-01, the first day of `date`, and 9999-12-31, the last, in days since 1970-01-01.
 const FIRST_DAY: i64 = -719_162;

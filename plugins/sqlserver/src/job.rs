@@ -7,7 +7,7 @@ use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, R
 use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
-use crate::packets::malformed;
+use crate::protocol::malformed;
 use crate::rows::{self, Found, Place, ROW_BYTES_MAX};
 use crate::tokens::{Done, Token, Transaction, done};
 use crate::types::{self, Reading};

@@ -1,6 +1,6 @@
 //! SQL Server and Azure SQL as a connector: a state machine over the Tabular Data Stream, 7.4 and 8.0.
 //!
-//! Start reading at `session` (what a request is made of, and what arrives for it); `packets` cuts messages from the stream, `login` opens a
+//! Start reading at `session` (what a request is made of, and what arrives for it); `protocol` cuts messages from the stream, `login` opens a
 //! session, `tokens` reads what a message is made of, `job` is the request at work, `rows` finds a row's values, `types` says what a column
 //! becomes, `values` and `dates` write the values, `requests` is what is sent with bound values (`parameters`), `statements` refuses what
 //! writes, `catalog` asks for the schema, `ping` tests a connection, `patience` bounds a statement's time, `errors` says whose fault an error number is.
@@ -18,10 +18,10 @@ mod dates;
 mod errors;
 mod job;
 mod login;
-mod packets;
 mod parameters;
 mod patience;
 mod ping;
+mod protocol;
 mod requests;
 mod rows;
 mod session;

@@ -9,7 +9,7 @@ use tds_protocol::token::{LoginAck, ServerError};
 use tds_protocol::version::TdsVersion;
 
 use crate::errors::login_refused;
-use crate::packets::{PACKET_BYTES_WANTED, malformed};
+use crate::protocol::{PACKET_BYTES_WANTED, malformed};
 use crate::settings::{Intent, Settings, Version};
 use crate::tokens::Token;
 

@@ -7,7 +7,7 @@ use souk_sdk::{Chunk, ColumnData, Error, Step};
 use tds_protocol::token::ServerError;
 
 use crate::errors::is_refused_write;
-use crate::packets::malformed;
+use crate::protocol::malformed;
 
 /// Which server it is, whether the database takes writes, and what the login may do: `WRITE` in a table, in a view, in some column or in the database as a whole, or
 /// `EXECUTE` what may write.

@@ -3,7 +3,7 @@
 
 use souk_sdk::Error;
 
-use crate::packets::malformed;
+use crate::protocol::malformed;
 use crate::types::{Length, Reading};
 
 /// A value in chunks: NULL, or of a length that nobody knows yet.

@@ -11,10 +11,10 @@ use crate::catalog;
 use crate::errors::{cancelled, too_long};
 use crate::job::{End, Heard, Job, Reader};
 use crate::login;
-use crate::packets::{self, Packets, malformed};
 use crate::parameters;
 use crate::patience::Patience;
 use crate::ping::{LOOK, PROBE, Ping};
+use crate::protocol::{self, Packets, malformed};
 use crate::requests;
 use crate::settings::{self, Settings, Version};
 use crate::statements;
@@ -101,7 +101,7 @@ impl Machine for Session {
             settings: Settings::parse(&settings)?,
             phase: Phase::Prelogin { is_sealed: false },
             packets: Packets::default(),
-            packet_bytes: packets::PACKET_BYTES,
+            packet_bytes: protocol::PACKET_BYTES,
             buffer: Vec::new(),
             needed: 1,
             shapes: Shapes::default(),
@@ -115,7 +115,7 @@ impl Machine for Session {
 
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
         match self.settings.tds_version {
-            Version::V7 => self.say(packets::PRELOGIN, &login::prelogin(&self.settings), step),
+            Version::V7 => self.say(protocol::PRELOGIN, &login::prelogin(&self.settings), step),
             Version::V8 => {
                 self.phase = Phase::Handshake { is_first: true };
                 step.start_tls_as(login::handshake(&self.settings));
@@ -176,7 +176,7 @@ impl Machine for Session {
 /// Going out.
 impl Session {
     fn say(&self, kind: u8, body: &[u8], step: &mut Step) {
-        packets::message(step.outgoing(), kind, self.packet_bytes, body);
+        protocol::message(step.outgoing(), kind, self.packet_bytes, body);
     }
 
     /// A seller's statement: what writes is not sent.
@@ -220,7 +220,7 @@ impl Session {
             Err(error) => return step.failed(id, error),
         };
         let from = step.outgoing().len();
-        self.say(packets::RPC, &body, step);
+        self.say(protocol::RPC, &body, step);
         if std::mem::take(&mut self.is_stale) {
             // The second byte of the first packet.
             if let Some(status) = step.outgoing().get_mut(from + 1) {
@@ -243,7 +243,7 @@ impl Session {
         if self.job.is_none() || self.stopping.is_some() {
             return Ok(());
         }
-        self.say(packets::ATTENTION, &[], step);
+        self.say(protocol::ATTENTION, &[], step);
         let mut stopping = Stopping {
             error,
             tail: Vec::new(),
@@ -263,7 +263,7 @@ impl Session {
         match self.phase {
             Phase::Handshake { is_first: true } => {
                 self.phase = Phase::Prelogin { is_sealed: true };
-                self.say(packets::PRELOGIN, &login::prelogin(&self.settings), step);
+                self.say(protocol::PRELOGIN, &login::prelogin(&self.settings), step);
             }
             Phase::Handshake { is_first: false } => self.log_in(step),
             _ => return Err(unexpected()),
@@ -273,7 +273,7 @@ impl Session {
 
     fn log_in(&mut self, step: &mut Step) {
         self.phase = Phase::Login(login::Answer::default());
-        self.say(packets::LOGIN, &login::login(&self.settings), step);
+        self.say(protocol::LOGIN, &login::login(&self.settings), step);
     }
 
     fn bytes(&mut self, mut bytes: &[u8], step: &mut Step) -> Result<(), Error> {

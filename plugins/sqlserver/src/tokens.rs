@@ -6,7 +6,7 @@ use tds_protocol::token::{
     ColMetaData, EnvChange, EnvChangeType, EnvChangeValue, LoginAck, ServerError,
 };
 
-use crate::packets::malformed;
+use crate::protocol::malformed;
 
 /// What a table or a result of the server's has at most.
 const COLUMNS_MAX: u16 = 4_096;

@@ -6,7 +6,7 @@ use tds_protocol::token::{Collation, ColumnData, TypeInfo};
 use tds_protocol::types::TypeId;
 
 use crate::dates::{DIGITS_MAX, MICRO_DIGITS};
-use crate::packets::malformed;
+use crate::protocol::malformed;
 
 /// Flags of a column: it may be NULL, or it is not known whether it may.
 const NULLABLE: u16 = 0x0001;

@@ -6,7 +6,7 @@ use tds_protocol::token::Collation;
 use tds_protocol::types::TypeId;
 
 use crate::dates;
-use crate::packets::malformed;
+use crate::protocol::malformed;
 use crate::rows::ROW_BYTES_MAX;
 use crate::types::{DECIMAL_DIGITS_MAX, Kind, encoding};
 

@@ -166,7 +166,7 @@ impl Column {
             self.values < rows || rows == 0,
         );
         match self.values > 0 && self.nested == self.values {
-            true => crate::values::as_json(field),
+            true => crate::types::as_json(field),
             false => field,
         }
     }
