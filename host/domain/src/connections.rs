@@ -105,6 +105,8 @@ pub struct Engine {
     pub credential_types: Vec<String>,
     /// The members of settings and credentials that its connector reads. `None`: whatever there is.
     pub members: Option<BTreeSet<String>>,
+    /// Where it listens when nobody says otherwise, if its connector knows.
+    pub default_port: Option<u16>,
 }
 
 impl Engine {
@@ -266,16 +268,6 @@ pub fn is_file_name(name: &str) -> bool {
         && !name.contains("..")
 }
 
-/// Where the engine listens when nobody says otherwise.
-pub fn default_port(slug: &str) -> Option<u16> {
-    match slug {
-        "postgres" => Some(5432),
-        "mysql" => Some(3306),
-        "sqlserver" => Some(1433),
-        _ => None,
-    }
-}
-
 fn check_credentials(
     engine: &Engine,
     credential_type: &str,
@@ -331,7 +323,7 @@ fn check_tcp(engine: &Engine, draft: &Draft, errors: &mut FieldErrors) -> Option
             ),
         );
     }
-    let port = draft.port.or(default_port(&engine.slug).map(i64::from));
+    let port = draft.port.or(engine.default_port.map(i64::from));
     let port = match port.map(u16::try_from) {
         Some(Ok(port)) if port > 0 => Some(port),
         Some(_) => {

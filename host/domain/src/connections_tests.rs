@@ -6,6 +6,7 @@ fn postgres() -> Engine {
         need: Need::Tcp,
         credential_types: vec!["PASSWORD".into()],
         members: None,
+        default_port: Some(5432),
     }
 }
 
@@ -15,6 +16,7 @@ fn seller_api() -> Engine {
         need: Need::Http,
         credential_types: vec!["API_KEY".into()],
         members: None,
+        default_port: None,
     }
 }
 
@@ -213,6 +215,7 @@ fn what_nobody_reads_is_not_required() {
         need: Need::Tcp,
         credential_types: vec!["PASSWORD".into()],
         members: Some(members.iter().map(|member| (*member).to_owned()).collect()),
+        default_port: None,
     };
     let draft = Draft {
         name: "cache".into(),

@@ -11,6 +11,7 @@ pub const SCHEMA: &str = r#"{
   "type": "object",
   "required": ["username", "database"],
   "properties": {
+    "port": {"type": "integer", "minimum": 1, "maximum": 65535, "default": 3306, "title": "Port"},
     "username": {"type": "string", "minLength": 1, "maxLength": 128, "title": "User"},
     "password": {"type": "string", "writeOnly": true, "title": "Password"},
     "database": {"type": "string", "minLength": 1, "maxLength": 64, "title": "Database"},

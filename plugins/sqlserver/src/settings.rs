@@ -14,6 +14,7 @@ pub const SCHEMA: &str = r#"{
   "required": ["username", "password", "database"],
   "properties": {
     "host": {"type": "string", "title": "Host"},
+    "port": {"type": "integer", "minimum": 1, "maximum": 65535, "default": 1433, "title": "Port"},
     "username": {"type": "string", "minLength": 1, "maxLength": 128, "title": "Login", "description": "a login of SQL Server's own, which may only read"},
     "password": {"type": "string", "minLength": 1, "maxLength": 128, "writeOnly": true, "title": "Password"},
     "database": {"type": "string", "minLength": 1, "maxLength": 128, "title": "Database"},

@@ -3,7 +3,7 @@ use crate::{AnyObject, ApiState, Caller, Operation, Problem, Whole};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connectors::{self, ConnectorError};
-use souk_domain::connections::{Need, STATEMENT_TIMEOUT_MS_DEFAULT, default_port};
+use souk_domain::connections::{Need, STATEMENT_TIMEOUT_MS_DEFAULT};
 use souk_store::reference::StorageEngine;
 use utoipa::ToSchema;
 
@@ -74,7 +74,7 @@ fn engine(row: StorageEngine, schema: Option<&str>) -> EngineOut {
         .and_then(|schema| serde_json::from_str(schema).ok())
         .unwrap_or_default();
     EngineOut {
-        connection_fields: fields(row.need, &row.slug, settings_schema.get("properties")),
+        connection_fields: fields(row.need, settings_schema.get("properties")),
         settings_schema,
         id: row.id,
         name: row.name,
@@ -86,11 +86,12 @@ fn engine(row: StorageEngine, schema: Option<&str>) -> EngineOut {
 }
 
 /// `members`: of the settings of its connector, if that names any.
-fn fields(need: Need, slug: &str, members: Option<&serde_json::Value>) -> Vec<ConnectionField> {
+fn fields(need: Need, members: Option<&serde_json::Value>) -> Vec<ConnectionField> {
     let is_unread =
         |name: &str| name == "database" && members.is_some_and(|all| all.get(name).is_none());
+    let own_port = || Some(members?.get("port")?.get("default")?.clone());
     let default = |name: &str| match name {
-        "port" => default_port(slug).into(),
+        "port" => own_port().unwrap_or_default(),
         "ssl_mode" => "require".into(),
         "statement_timeout_ms" => STATEMENT_TIMEOUT_MS_DEFAULT.into(),
         _ => serde_json::Value::Null,
@@ -103,8 +104,7 @@ fn fields(need: Need, slug: &str, members: Option<&serde_json::Value>) -> Vec<Co
         .map(|(name, required)| ConnectionField {
             name,
             // A port is required where the engine has none of its own.
-            required: required && !is_unread(name)
-                || name == "port" && default_port(slug).is_none(),
+            required: required && !is_unread(name) || name == "port" && own_port().is_none(),
             default: default(name),
         })
         .collect()

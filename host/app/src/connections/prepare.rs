@@ -65,11 +65,13 @@ impl Prepared {
         }
         let checked = match &engine {
             Some(engine) => {
+                let asked = Asked::of(engine);
                 let rules_of = Engine {
                     slug: engine.slug.clone(),
                     need: need(engine),
                     credential_types: engine.credential_types.clone(),
-                    members: Asked::of(engine).members(),
+                    members: asked.members(),
+                    default_port: asked.default_port(),
                 };
                 rules::check(&rules_of, &draft)
             }

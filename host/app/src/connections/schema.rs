@@ -70,6 +70,12 @@ impl Asked {
         Some(self.properties()?.keys().cloned().collect())
     }
 
+    /// Where the engine listens when nobody says otherwise.
+    pub fn default_port(&self) -> Option<u16> {
+        let port = self.properties()?.get("port")?.get("default")?;
+        u16::try_from(port.as_u64()?).ok()
+    }
+
     /// Whether it names this member; a schema that names none asks for everything.
     pub fn names(&self, member: &str) -> bool {
         self.properties()
