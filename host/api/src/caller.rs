@@ -8,6 +8,7 @@ use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
 use crate::unread::Tally;
 use crate::uploads::Place;
+use souk_app::run::{Readers, Unread};
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, RequestId, UserId};
 use souk_domain::roles::{Grant, Role};
@@ -32,6 +33,13 @@ struct Inner {
     peer: IpAddr,
     /// Of an upload: held until the handler, which holds the caller, has ended, whether or not its client waits for that.
     _place: Option<Place>,
+}
+
+/// The clients of the company that pays.
+impl Readers for Caller {
+    fn room(&self, bytes: u64) -> Result<Box<dyn Send>, Unread> {
+        Ok(Box::new(self.unread().room(bytes)?))
+    }
 }
 
 impl Caller {

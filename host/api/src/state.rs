@@ -80,12 +80,12 @@ impl ApiState {
         ));
         ApiState(Arc::new(Arc::new(Shared {
             app,
-            settings,
             limiter,
             principals,
             allotments: Allotments::default(),
             limited,
-            unread: Unread::default(),
+            unread: Unread::new(settings.unread_bytes_max),
+            settings,
             uploads,
             answered: tokio::sync::Mutex::default(),
             detached: Arc::default(),

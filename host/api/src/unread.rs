@@ -10,6 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use parking_lot::Mutex;
+use souk_app::run;
 use souk_domain::ids::CompanyId;
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -31,7 +32,6 @@ const SENT_AT_ONCE: Duration = Duration::from_millis(125);
 const PIECE_BYTES: usize = 128 << 10;
 
 /// What all companies have not read.
-#[derive(Default)]
 pub struct Unread {
     companies: Mutex<HashMap<CompanyId, Arc<Tally>>>,
     all: Arc<All>,
@@ -43,9 +43,12 @@ struct All {
     bytes: AtomicU64,
     /// Companies with calls in flight.
     served: AtomicU32,
+    /// Of one company.
+    bytes_max: u64,
 }
 
-/// What one company has not read, and what it has in flight.
+/// What one company has not read, and what it has in flight. Each call writes it, on whatever core.
+#[repr(align(64))]
 pub struct Tally {
     bytes: AtomicU64,
     /// Of all its keys, that run a connector.
@@ -57,6 +60,18 @@ pub struct Tally {
 }
 
 impl Unread {
+    /// `bytes_max`: of one company.
+    pub fn new(bytes_max: u64) -> Unread {
+        let all = All {
+            bytes_max,
+            ..All::default()
+        };
+        Unread {
+            companies: Mutex::default(),
+            all: Arc::new(all),
+        }
+    }
+
     /// The tally of a company, for the cached records of its keys.
     pub fn company(&self, id: &CompanyId) -> Arc<Tally> {
         let mut companies = self.companies.lock();
@@ -85,6 +100,11 @@ impl Tally {
         self.bytes.load(Relaxed)
     }
 
+    /// Calls in flight that run a connector.
+    pub fn calls(&self) -> u32 {
+        self.calls.load(Relaxed)
+    }
+
     /// Counts one more call in flight, if there are fewer than `calls_max`.
     pub fn begin_call(&self, calls_max: u32) -> bool {
         let before = self.calls.fetch_add(1, Relaxed);
@@ -106,7 +126,7 @@ impl Tally {
 
     /// Whether calls of another company are in flight.
     fn are_others_served(&self) -> bool {
-        let own = u32::from(self.calls.load(Relaxed) > 0);
+        let own = u32::from(self.calls() > 0);
         self.all.served.load(Relaxed) > own
     }
 
@@ -134,6 +154,19 @@ impl Tally {
             bytes: bytes.into(),
             _charge: charge,
         })
+    }
+
+    /// Room for an answer that is still to be paid for, until it is dropped: if the company's clients have not left too much unread. Many may ask
+    /// at a time, and the bound is passed by one answer, not by as many as are under way.
+    pub(crate) fn room(self: &Arc<Tally>, bytes: u64) -> Result<Charge, run::Unread> {
+        let (before, bytes_max) = (self.bytes(), self.all.bytes_max);
+        match before > bytes_max {
+            true => Err(run::Unread {
+                bytes: before,
+                bytes_max,
+            }),
+            false => Ok(self.take(bytes)),
+        }
     }
 
     /// Memory that an answer takes beside its bytes, until it is dropped.
@@ -299,7 +332,7 @@ mod tests {
     /// From the moment an answer is ready until whoever sends it has dropped its last byte, also of a copy.
     #[tokio::test]
     async fn an_answer_counts_until_its_bytes_are_gone() {
-        let unread = Unread::default();
+        let unread = Unread::new(1 << 20);
         let (acme, other) = (CompanyId::generate(), CompanyId::generate());
         let tally = unread.company(&acme);
         let mut response = Response::new(Body::from(vec![b'x'; LARGE]));
@@ -325,7 +358,7 @@ mod tests {
     /// A client that hangs up takes its answers off the tally; small ones were never on it.
     #[tokio::test]
     async fn what_is_not_sent_and_what_is_small_does_not_count() {
-        let unread = Unread::default();
+        let unread = Unread::new(1 << 20);
         let tally = unread.company(&CompanyId::generate());
         for (size, counted) in [(LARGE, LARGE), (LARGE - 1, 0)] {
             let mut response = Response::new(Body::from(vec![b'x'; size]));
@@ -356,7 +389,7 @@ mod tests {
     #[tokio::test]
     async fn large_answers_leave_at_a_pace_while_others_are_served() {
         const BYTES: usize = SENT_BYTES_PER_SECOND as usize / 4;
-        let unread = Unread::default();
+        let unread = Unread::new(1 << 20);
         let tally = unread.company(&CompanyId::generate());
         let other = unread.company(&CompanyId::generate());
         assert!(tally.begin_call(10) && tally.begin_call(10));

@@ -1,6 +1,7 @@
 //! Why a run, a preview or a publication did not succeed: the one type that travels from the flows to `api`, which has a code and a status
 //! for each [`Class`].
 
+use crate::settle::Unread;
 use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
 pub use souk_sandbox::Fault;
@@ -66,6 +67,9 @@ pub enum Cause {
     /// While it was tested for its publication, or exported.
     #[error("the product was changed meanwhile; try again")]
     Changed,
+    /// The payer's clients leave too much unread. Found before the charge.
+    #[error("{} bytes of answers are not read yet", .0.bytes)]
+    Unread(Unread),
     /// An export that its client takes too slowly.
     #[error("an export ends after {} s; go on from its last page", .0.as_secs())]
     TooLong(Duration),

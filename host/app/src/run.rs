@@ -16,8 +16,8 @@ use souk_store::executions::{Billing, Ended, Outcome, Run as Record};
 use crate::App;
 use crate::failure::{Cause, Failure};
 use crate::products::Sold;
-pub use crate::settle::Payer;
 use crate::settle::{self, Charge, Settled};
+pub use crate::settle::{Payer, Readers, Unread};
 
 /// Why a product is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,9 @@ pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<()
         false => Err(Cause::NotFound),
     }
 }
+
+/// A larger answer stays in memory until it is read: there must be room for it before it is paid for.
+const LARGE_BYTES: usize = 64 << 10;
 
 /// A run that has begun. Dropped before its end it costs nothing.
 pub(crate) struct Run<'a> {
@@ -145,6 +148,13 @@ impl<'a> Run<'a> {
         bytes: usize,
         render: impl FnOnce(&About<'_>) -> Vec<u8>,
     ) -> Result<Vec<u8>, Failure> {
+        let _room = match self.payer.readers {
+            Some(readers) if bytes >= LARGE_BYTES => {
+                let room = readers.room(bytes as u64);
+                Some(room.map_err(|unread| self.fail(Cause::Unread(unread)))?)
+            }
+            _ => None,
+        };
         let (sold, payer) = (&self.sold, self.payer);
         let failed = |cause| failure(sold, payer, &self.execution, cause);
         let purchase = settle::purchase(self.app, &self.charge, payer, sold)

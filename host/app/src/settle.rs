@@ -28,8 +28,21 @@ const HOLD_GRACE: Duration = Duration::from_secs(10);
 /// How long an answer is kept for a retry.
 const ANSWER_KEPT: Duration = Duration::from_secs(24 * 3600);
 
+/// Clients that read what they ask for, more or less quickly.
+pub trait Readers: Sync {
+    /// Room for an answer of so many bytes, held until it is on its way. `Err`: what they have not read is too much already, and how much may be.
+    fn room(&self, bytes: u64) -> Result<Box<dyn Send>, Unread>;
+}
+
+/// Answers that wait for their readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unread {
+    pub bytes: u64,
+    pub bytes_max: u64,
+}
+
 /// Who calls, for the company that pays.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Payer<'a> {
     pub company: &'a CompanyId,
     pub actor: &'a Actor,
@@ -37,6 +50,8 @@ pub struct Payer<'a> {
     pub now: Timestamp,
     /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
     pub ticket: Option<&'a Ticket>,
+    /// Who reads the answer.
+    pub readers: Option<&'a dyn Readers>,
 }
 
 pub(crate) async fn entitlement(

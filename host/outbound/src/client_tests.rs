@@ -82,7 +82,10 @@ impl<A: Account> Either<A> {
         let request = request.header("host", host).body(Full::default()).unwrap();
         match self {
             Either::Any(client) => client.send(request, within, 1 << 10).await,
-            Either::One(client) => client.send(request, within, 1 << 10).await,
+            Either::One(client) => {
+                let sent = client.send(request, within, 1 << 10, ());
+                sent.await.map(|(answer, ())| answer)
+            }
         }
     }
 }
@@ -372,7 +375,7 @@ impl Account for Three {
 
     fn take_socket(&self) -> Result<Self::Place, Error> {
         let place = self.0.clone().try_acquire_owned();
-        place.map_err(|_| Error::new(ErrorKind::Unreachable, "three are open"))
+        place.map_err(|_| Error::new(ErrorKind::Exhausted("sockets"), "three are open"))
     }
 
     fn lookups(&self) -> Arc<Semaphore> {

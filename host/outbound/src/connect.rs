@@ -215,12 +215,16 @@ pub(crate) async fn read(body: Incoming, bytes_max: usize) -> Result<Bytes, Erro
         Ok(body) => Ok(body.to_bytes()),
         Err(error) => Err(match error.downcast_ref::<hyper::Error>() {
             Some(error) => http_error(error),
-            None => Error::new(
-                ErrorKind::BadResponse,
-                format!("the response is longer than {bytes_max} bytes"),
-            ),
+            None => too_long(bytes_max),
         }),
     }
+}
+
+pub(crate) fn too_long(bytes_max: usize) -> Error {
+    Error::new(
+        ErrorKind::BadResponse,
+        format!("the response is longer than {bytes_max} bytes"),
+    )
 }
 
 pub(crate) fn http_error(error: &hyper::Error) -> Error {

@@ -249,6 +249,47 @@ mod tests {
         assert_eq!(unknown.kind, ErrorKind::Unreachable);
     }
 
+    /// Looks up as many names as there are permits.
+    #[derive(Clone)]
+    struct Names(Arc<Semaphore>);
+
+    impl Account for Names {
+        type Place = ();
+
+        fn take_socket(&self) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn lookups(&self) -> Arc<Semaphore> {
+            self.0.clone()
+        }
+    }
+
+    /// A name for which there is no place waits for one within the time to connect, and gives it back; a literal needs none.
+    #[tokio::test]
+    async fn names_wait_for_a_place() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let names = Arc::new(Semaphore::new(0));
+        let dial = async |host: &str, within| {
+            let dialer = Dialer {
+                host: host.to_owned(),
+                port: address.port(),
+                egress: EgressPolicy::public_only().allow_socket(address),
+                connect_timeout: within,
+                account: Names(names.clone()),
+            };
+            dialer.dial().await
+        };
+        let late = dial("localhost", Duration::from_millis(100)).await;
+        assert_eq!(late.unwrap_err().kind, ErrorKind::Timeout);
+        let patient = Duration::from_secs(30);
+        assert!(dial("127.0.0.1", patient).await.is_ok());
+        names.add_permits(1);
+        assert!(dial("localhost", patient).await.is_ok());
+        assert_eq!(names.available_permits(), 1);
+    }
+
     /// Nobody listens there, and it is said so at once.
     #[tokio::test]
     async fn refused_connections_are_told() {

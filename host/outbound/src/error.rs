@@ -12,8 +12,10 @@ pub struct Error {
 pub enum ErrorKind {
     /// The address refused the connection.
     Refused,
-    /// No address, no route, or no socket left.
+    /// No address, or no route.
     Unreachable,
+    /// Whoever it is done for has none left of what the code says.
+    Exhausted(&'static str),
     /// The address is one that the policy does not allow.
     EgressRefused,
     Tls,

@@ -4,11 +4,11 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{Request, Response, Uri};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::{
-    body::Incoming,
+    body::{Body as _, Incoming},
     client::conn::http1::{self, SendRequest},
 };
 use parking_lot::Mutex;
@@ -16,8 +16,20 @@ use tokio::time::timeout;
 
 use crate::{
     Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
-    connect::{Connector, http_error, read},
+    connect::{Connector, http_error, too_long},
 };
+
+/// Counts the memory of a body while it is read.
+pub trait Counts: Send + 'static {
+    /// So many bytes are held now. An error ends the exchange.
+    fn hold(&mut self, bytes: usize) -> Result<(), Error>;
+}
+
+impl Counts for () {
+    fn hold(&mut self, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}
 
 /// The connections of one user to one host.
 pub struct HostClient<A: Account = Own>(Arc<Kept<A>>);
@@ -57,18 +69,21 @@ impl<A: Account> HostClient<A> {
     }
 
     /// Sends a request, whose URI is a path and whose header names the host, and reads the answer. A request that was not written at all,
-    /// because the connection that was kept for it had been closed, is sent again; no other is.
-    pub fn send(
+    /// because the connection that was kept for it had been closed, is sent again; no other is. `counts` comes back with the answer.
+    pub fn send<C: Counts>(
         &self,
         request: Request<Full<Bytes>>,
         within: Duration,
         body_bytes_max: usize,
-    ) -> impl Future<Output = Result<Answer, Error>> + Send + use<A> {
+        mut counts: C,
+    ) -> impl Future<Output = Result<(Answer, C), Error>> + Send + use<A, C> {
         let kept = self.0.clone();
         async move {
-            timeout(within, kept.exchange(request, body_bytes_max))
+            let exchange = kept.exchange(request, body_bytes_max, &mut counts);
+            let answer = timeout(within, exchange)
                 .await
-                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Timeout, "no answer in time")))
+                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Timeout, "no answer in time")));
+            answer.map(|answer| (answer, counts))
         }
     }
 }
@@ -78,6 +93,7 @@ impl<A: Account> Kept<A> {
         &self,
         request: Request<Full<Bytes>>,
         body_bytes_max: usize,
+        counts: &mut impl Counts,
     ) -> Result<Answer, Error> {
         let (sender, response) = match self.reuse().await {
             Some(mut sender) => match sender.try_send_request(request).await {
@@ -90,7 +106,7 @@ impl<A: Account> Kept<A> {
             None => self.first(request).await?,
         };
         let (head, body) = response.into_parts();
-        let body = read(body, body_bytes_max).await;
+        let body = read(body, body_bytes_max, counts).await;
         // Read to its end, so that the connection is at a message's border.
         if body.is_ok() {
             self.keep(sender);
@@ -138,5 +154,42 @@ impl<A: Account> Kept<A> {
         tokio::spawn(connection);
         let response = sender.send_request(request).await;
         Ok((sender, response.map_err(|error| http_error(&error))?))
+    }
+}
+
+/// Reads a body, which is held in one piece at its end, and in what it came in until then.
+async fn read(
+    mut body: Incoming,
+    bytes_max: usize,
+    counts: &mut impl Counts,
+) -> Result<Bytes, Error> {
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| http_error(&error))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let held = first.len() + rest.len() + data.len();
+        if held > bytes_max {
+            return Err(too_long(bytes_max));
+        }
+        counts.hold(held)?;
+        match (first.is_empty(), rest.is_empty()) {
+            (true, true) => first = data,
+            (_, is_second) => {
+                if is_second {
+                    let expected = body.size_hint().lower() as usize;
+                    rest.reserve(held + expected.min(bytes_max - held));
+                    rest.extend_from_slice(&first);
+                    first = Bytes::new();
+                }
+                rest.extend_from_slice(&data);
+            }
+        }
+    }
+    match rest.is_empty() {
+        true => Ok(first),
+        false => Ok(rest.freeze()),
     }
 }

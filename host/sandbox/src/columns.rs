@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use wasmtime::component::{ComponentType, Lift, Lower};
 
+use crate::memory::HeldMemory;
+
 /// Of times of day the last is 24:00:00, which ISO 8601 and PostgreSQL have.
 pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -150,6 +152,8 @@ pub struct Output {
     pub bytes: usize,
     /// How many rows come before each batch.
     starts: Vec<usize>,
+    /// On whose account it is held, if it is large.
+    pub(crate) held: Option<Arc<HeldMemory>>,
 }
 
 /// One value, borrowed.
@@ -229,6 +233,7 @@ impl Output {
             rows,
             bytes,
             starts,
+            held: None,
         }
     }
 
@@ -283,7 +288,9 @@ impl Output {
             batch.rows -= gone as u32;
             batch.rows > 0
         });
+        let held = self.held.take();
         *self = Output::new(self.columns.clone(), batches, self.bytes);
+        self.held = held;
     }
 
     /// Keeps the first `rows` rows. Cheap: nothing is copied, whole batches are dropped.

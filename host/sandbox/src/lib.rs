@@ -20,6 +20,7 @@ pub mod json;
 mod lanes;
 mod load;
 mod loaded;
+mod memory;
 mod metrics;
 mod options;
 mod pool;

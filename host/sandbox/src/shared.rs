@@ -13,6 +13,7 @@ use crate::{
     errands::Errands,
     journal::Journals,
     lanes::Lanes,
+    memory::MemoryAccount,
     options::Options,
     registry::Registry,
     tenants::{Tenant, Tenants},
@@ -57,6 +58,17 @@ impl Shared {
         match scope {
             Scope::Platform => self.host.clone(),
             Scope::Company(company) => self.tenants.of(company),
+        }
+    }
+
+    /// What memory is taken from for a company.
+    pub fn memory_account(&self, tenant: &Arc<Tenant>) -> MemoryAccount {
+        let limits = &self.options.limits;
+        MemoryAccount {
+            company: tenant.clone(),
+            company_max: limits.quota.memory_bytes,
+            host: self.host.clone(),
+            host_max: limits.guest_memory_bytes,
         }
     }
 

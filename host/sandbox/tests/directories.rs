@@ -295,3 +295,33 @@ async fn a_bad_file_connector_is_stopped_and_replaced() {
     let info = &sandbox.connectors()[0];
     assert_eq!((info.traps_total, info.status), (3, Status::Active));
 }
+
+/// What computes for somebody who has gone ends with its session, long before its time is over.
+#[tokio::test]
+async fn nobody_computes_for_a_caller_who_has_gone() {
+    let files = Files::new();
+    let sandbox = with_guest(guests::HOSTILE_FILES).await;
+    let source = files.source();
+    let open = || sandbox.connectors()[0].sessions;
+    let looping = {
+        let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
+        tokio::spawn(async move {
+            sandbox
+                .run(&source, query("SELECT loops"), within(600))
+                .await
+        })
+    };
+    let since = Instant::now();
+    while (open().open, open().idle) != (1, 0) {
+        assert!(since.elapsed() < Duration::from_secs(60), "it does not run");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    looping.abort();
+    let since = Instant::now();
+    while open().open > 0 {
+        assert!(since.elapsed() < Duration::from_secs(60), "it goes on");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let read = tried(&sandbox, &source, "reads", &["rows.txt"]).await;
+    assert_eq!(read[0].1, "of the company");
+}

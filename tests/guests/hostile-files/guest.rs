@@ -1,6 +1,6 @@
 //! A connector for files that wants more than its directory, or breaks, as a word of the statement says:
 //! `writes`, `reads` (the bound paths), `opens` (the same, past the standard library), `environment`, `traps`,
-//! `exits`, `loops`, `memory`. What it tried is answered a row each, with the kind of the error if there was one.
+//! `exits`, `loops`, `memory`, `keeps` (48 MiB for as long as the session lives). What it tried is answered a row each, with the kind of the error if there was one.
 
 mod attempts;
 
@@ -14,6 +14,8 @@ use souk_sdk::{
 
 /// Where the host puts the granted directory.
 const DIRECTORY: &str = "/data";
+/// What a session keeps that is told to.
+const KEPT_BYTES: usize = 48 << 20;
 
 struct HostileFiles;
 
@@ -42,6 +44,10 @@ impl Behaviour for HostileFiles {
             Some("exits") => std::process::exit(7),
             Some("loops") => loops(),
             Some("memory") => memory(),
+            Some("keeps") => {
+                std::mem::forget(std::hint::black_box(vec![0xa5u8; KEPT_BYTES]));
+                Vec::new()
+            }
             _ => return Err(Error::internal("no_word", "the statement names no deed")),
         };
         answer(id, &attempts, step)

@@ -8,6 +8,7 @@ use crate::refusals::{
     SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
 };
 use souk_app::failure::{Cause, Class, Failure, Fault};
+use souk_app::run::Unread;
 use souk_domain::products::ProductStatus;
 
 /// The source's or the connector's own words are cut here: their owner needs the beginning, such as a panic's message.
@@ -135,6 +136,7 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem
             Problem::of(refusal, cause.to_string()).detail("min_group_size", min_group_size)
         }
         cause @ Cause::Changed => Problem::of(CONFLICT, cause.to_string()),
+        Cause::Unread(Unread { bytes, bytes_max }) => Problem::unread(bytes, bytes_max),
         cause @ Cause::TooLong(_) => Problem::of(refusal, cause.to_string()),
         Cause::NoConnector(engine) => {
             let message = format!(

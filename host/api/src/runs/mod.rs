@@ -86,6 +86,7 @@ pub fn payer<'a>(caller: &'a Caller, ticket: Option<&'a Ticket>) -> Payer<'a> {
         request: caller.request_id(),
         now: caller.now(),
         ticket,
+        readers: Some(caller),
     }
 }
 

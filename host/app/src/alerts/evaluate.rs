@@ -118,6 +118,7 @@ async fn ask(
         request: &request,
         now,
         ticket: None,
+        readers: None,
     };
     let field = alert.written.condition.field().unwrap_or_default();
     let mut answered = None;

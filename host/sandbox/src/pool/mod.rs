@@ -9,6 +9,7 @@
 mod breaker;
 mod gauge;
 mod pace;
+mod place;
 mod pools;
 mod pressure;
 mod reliability;
@@ -16,7 +17,6 @@ mod session;
 mod ticket;
 
 use std::{
-    cell::Cell,
     collections::VecDeque,
     ops::Deref,
     sync::{
@@ -34,6 +34,7 @@ use breaker::Breaker;
 use gauge::Waits;
 pub(crate) use gauge::{Gauge, Permit};
 use pace::Pace;
+pub(crate) use place::home;
 pub(crate) use pools::Pools;
 use pools::Refused;
 pub(crate) use pressure::{Pressure, Sampled};
@@ -47,6 +48,7 @@ use crate::{
     journal::Speaker,
     lanes::Lanes,
     loaded::Connector,
+    memory::MemoryAccount,
     request::Request,
     shared::Shared,
     source::{Lender, Source},
@@ -54,22 +56,11 @@ use crate::{
     wire::{Dialer, Origin},
 };
 
-/// A session whose oldest request is older than this is busy with something slow.
-const JOIN_AGE_US: u64 = 2_000;
-/// Requests in flight on one session. More gain nothing: the wire is full long before.
-const DEPTH_MAX: usize = 64;
-/// Over HTTP nobody waits behind somebody else's statement, however slow: so many share a session, whose guest they keep busy only with their
-/// answers. All sessions of a data connection have thirty-two at the source then.
-const SLOW_DEPTH_MAX: usize = 4;
-
 /// How long after its last request a company still counts as one that others must not keep waiting.
 const OF_LATE_US: u64 = 2_000_000;
 
 /// How exactly it is known when a pool was used last.
 const USED_PACE_US: u64 = 100_000;
-
-/// So many requests on sessions of other threads are worth a session on files of one's own: each costs two wake-ups, some 15 us.
-const FOREIGN_MAX: u32 = 64;
 
 /// A connector that fails is logged this often for each data connection.
 const LOG_PACE_US: u64 = 10_000_000;
@@ -208,6 +199,11 @@ impl Pool {
         &self.gauge
     }
 
+    /// What its sessions take memory from.
+    pub fn memory_account(&self) -> MemoryAccount {
+        self.shared.memory_account(&self.tenant)
+    }
+
     /// Where its guests compute.
     pub fn lanes(&self) -> &Lanes {
         match self.reliability.is_proven() {
@@ -276,27 +272,6 @@ impl Pool {
                 Ok(false)
             }
         }
-    }
-
-    /// Below how many requests in flight a session may be joined by this one.
-    fn joins_below(&self, request: &Request) -> usize {
-        match request {
-            _ if !self.pipelining || !self.pace.is_slow(request) => DEPTH_MAX,
-            Request::Query(_) if self.shares_slow() => SLOW_DEPTH_MAX,
-            _ => 0,
-        }
-    }
-
-    fn shares_slow(&self) -> bool {
-        self.connector.need == Need::Http
-    }
-
-    /// Whether a request that a session of another thread serves should find one on its own next time. A session on files has a page cache in
-    /// its memory: a thread gets its first one when it has often asked those of others, and no second one for that.
-    fn is_worth_one_here(&self, state: &State, home: u64) -> bool {
-        self.pipelining
-            || (self.foreign.fetch_add(1, Ordering::Relaxed) % FOREIGN_MAX == FOREIGN_MAX - 1
-                && state.sessions.iter().all(|session| session.home != home))
     }
 
     /// Gives queued jobs to sessions that can take them, and opens sessions for the others.
@@ -571,38 +546,10 @@ impl Pool {
         joins_below: usize,
         extra: usize,
     ) -> Place {
-        let is_idle = |session: &Handle| session.depth.load(Ordering::Acquire) == 0;
-        let joins = |session: &Handle, pipelining: bool| {
-            let depth = session.depth.load(Ordering::Acquire);
-            let oldest_us = session.oldest_us.load(Ordering::Relaxed);
-            // Zero: its guest is busy, or what it has shares with nobody.
-            let is_young = now_us.saturating_sub(oldest_us) < JOIN_AGE_US;
-            let is_shared = self.shares_slow() && oldest_us > 0 && depth < SLOW_DEPTH_MAX;
-            pipelining && depth > 0 && depth < joins_below && (is_young || is_shared)
-        };
-        // Of one's own. One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
-        // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
-        let takes_turns = self.pipelining || self.connector.need == Need::Directory;
-        let of = |own: bool| {
-            let sessions = state.sessions.iter();
-            sessions.filter(move |seat| (seat.home == home) == own && !seat.is_closing())
-        };
-        let found = of(true)
-            .find(|session| joins(session, takes_turns))
-            .or_else(|| of(true).find(|session| is_idle(session)))
-            .or_else(|| {
-                of(false).find(|session| is_idle(session) || joins(session, self.pipelining))
-            });
-        if let Some(session) = found {
-            return Place::On(session.handle.clone());
+        if let Some(session) = self.session_for(state, home, now_us, joins_below) {
+            return Place::On(session);
         }
-        // One session being opened serves all who wait, if it can pipeline; else each needs its own.
-        let served = if self.pipelining {
-            state.opening * DEPTH_MAX
-        } else {
-            state.opening
-        };
-        if served >= state.queue.len() + extra {
+        if self.are_being_opened_for(state, state.queue.len() + extra) {
             return Place::Wait;
         }
         match self.permit() {
@@ -723,26 +670,4 @@ pub(crate) fn shutting_down() -> Fault {
         FaultKind::ShuttingDown,
         "this host is shutting down: try again",
     )
-}
-
-/// Which sessions a request may be given to without changing threads: those opened by this thread
-/// if it polls its own runtime; on a runtime with several threads, all that were opened there.
-pub(crate) fn home() -> u64 {
-    const UNKNOWN: u64 = u64::MAX;
-    const SHARED: u64 = 0;
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local! {
-        static HOME: Cell<u64> = const { Cell::new(UNKNOWN) };
-    }
-    HOME.with(|home| {
-        if home.get() == UNKNOWN {
-            use tokio::runtime::{Handle, RuntimeFlavor};
-            match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-                Ok(RuntimeFlavor::CurrentThread) => home.set(NEXT.fetch_add(1, Ordering::Relaxed)),
-                Ok(_) => home.set(SHARED),
-                Err(_) => return SHARED,
-            }
-        }
-        home.get()
-    })
 }

@@ -2,9 +2,11 @@
 //! up, who is told when there is room again ([`Pool::permit`]).
 
 use std::{
+    cell::RefCell,
+    ops::Deref,
     sync::{
         Arc, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -18,6 +20,7 @@ use crate::{
     connector::Need,
     fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED},
     loaded::Connector,
+    memory::MemoryRefused,
     shared::Shared,
     source::{Grant, Source},
     wire::{Account, Dialer, Origin},
@@ -26,8 +29,39 @@ use crate::{
 /// Opens a session on this runtime and serves it to its end: the pools' way to the sessions, of which they know nothing else.
 pub(crate) type Open = fn(&tokio::runtime::Handle, Arc<Pool>, Permit, u64);
 
+/// Pools that a thread keeps at hand, before it lets go of all of them.
+const FRONT_MAX: usize = 256;
+
+thread_local! {
+    static FRONT: RefCell<Front> = RefCell::default();
+}
+
+/// A pool as one thread holds it, so that its holders there are counted on that thread's core.
+pub(crate) struct AtHand(Arc<Pool>);
+
+impl Deref for AtHand {
+    type Target = Arc<Pool>;
+
+    fn deref(&self) -> &Arc<Pool> {
+        &self.0
+    }
+}
+
+/// The pools that this thread has used lately. Looking for one among all, and counting who holds it, would write what other cores read for each
+/// of their requests.
+#[derive(Default)]
+struct Front {
+    /// Of whom they are, and since when.
+    of: (u64, u64),
+    by_connection: HashMap<String, Arc<AtHand>>,
+}
+
 pub(crate) struct Pools {
     pub shared: Arc<Shared>,
+    /// Of this process.
+    number: u64,
+    /// Advances when pools are to be let go of.
+    generation: AtomicU64,
     pub open: Open,
     /// By connection id; the pools of one id differ in company, revision or connector.
     by_connection: RwLock<HashMap<String, Vec<Arc<Pool>>>>,
@@ -41,8 +75,11 @@ pub(crate) struct Pools {
 
 impl Pools {
     pub fn new(shared: Arc<Shared>, sessions_total: usize, open: Open) -> Pools {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Pools {
             shared,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            generation: AtomicU64::new(0),
             open,
             by_connection: RwLock::default(),
             sessions: Arc::default(),
@@ -54,15 +91,47 @@ impl Pools {
 
     /// The pool that serves `source` now; made when there is none. While a canary takes a share of the calls, its pool for those.
     #[inline]
-    pub fn get(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
-        let pool = match self.find(source, Part::AtWork) {
+    pub fn get(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<AtHand>, Fault> {
+        let pool = match self.at_hand(source) {
             Some(pool) => pool,
-            None => self.make(source)?,
+            None => self.keep_at_hand(match self.find(source, Part::AtWork) {
+                Some(pool) => pool,
+                None => self.make(source)?,
+            }),
         };
         match pool.connector.beside.takes_next() {
             false => Ok(pool),
-            true => Ok(self.canary(source).unwrap_or(pool)),
+            true => Ok(self
+                .canary(source)
+                .map_or(pool, |pool| Arc::new(AtHand(pool)))),
         }
+    }
+
+    #[inline]
+    fn at_hand(&self, source: &Source) -> Option<Arc<AtHand>> {
+        FRONT.with_borrow(|front| {
+            let is_of_now = front.of == (self.number, self.generation.load(Ordering::Acquire));
+            let pool = is_of_now.then(|| front.by_connection.get(&source.connection));
+            pool?
+                .filter(|pool| serves(pool, source, Part::AtWork))
+                .cloned()
+        })
+    }
+
+    fn keep_at_hand(&self, pool: Arc<Pool>) -> Arc<AtHand> {
+        let of = (self.number, self.generation.load(Ordering::Acquire));
+        let (connection, pool) = (pool.source.connection.clone(), Arc::new(AtHand(pool)));
+        let before = FRONT.with_borrow_mut(|front| {
+            let mut before = HashMap::new();
+            if front.of != of || front.by_connection.len() >= FRONT_MAX {
+                front.of = of;
+                before = std::mem::take(&mut front.by_connection);
+            }
+            (before, front.by_connection.insert(connection, pool.clone()))
+        });
+        // What is dropped with the last holder of a pool may look for one itself.
+        drop(before);
+        pool
     }
 
     #[inline]
@@ -192,6 +261,8 @@ impl Pools {
             pool.kick();
         }
         if forgettable {
+            // Threads let go of theirs when they look for one the next time; the next round finds those.
+            self.generation.fetch_add(1, Ordering::Release);
             let mut by_connection = self.by_connection.write();
             by_connection.retain(|_, pools| {
                 // Nobody else holds it: not a request on its way in, not a session.
@@ -268,8 +339,10 @@ fn target(shared: &Shared, source: &Source, connector: &Connector) -> Result<Tar
         .detail(reason)
     };
     let (limits, egress) = (&shared.options.limits, &shared.options.egress);
+    let tenant = shared.tenants.of(&source.company);
     let account = Account {
-        tenant: shared.tenants.of(&source.company),
+        memory: shared.memory_account(&tenant),
+        tenant,
         sockets_max: limits.quota.sockets,
     };
     match (&source.grant, connector.need) {
@@ -317,6 +390,7 @@ fn target(shared: &Shared, source: &Source, connector: &Connector) -> Result<Tar
 pub(super) enum Short {
     Sessions,
     Memory,
+    HostMemory,
 }
 
 /// What there is none left of for one more session.
@@ -329,6 +403,7 @@ pub(super) enum Lacks {
 /// What data connections share: an idle session of another one may give it back.
 pub(super) enum Share {
     Memory,
+    HostMemory,
     Company,
     Host,
 }
@@ -345,19 +420,29 @@ impl Pool {
     /// The right to open one more session. Where there is none left, an idle session of the same company makes
     /// room, or else somebody's.
     pub(super) fn permit(self: &Arc<Pool>) -> Result<Permit, Refused> {
+        let pools = &self.pools;
+        let others = |pool: &Pool| !std::ptr::eq(pool, Arc::as_ptr(self));
+        let own = |pool: &Pool| others(pool) && self.is_sibling(pool);
+        let on_files = |pool: &Pool| others(pool) && pool.is_on_files();
         let lacks = match self.spare_permit() {
-            Ok(permit) => return Ok(permit),
+            Ok(permit) => {
+                // It is a company's first, which has what is left; the next company's will want some, too.
+                if self.is_host_short_of_memory() {
+                    pools.evict_one(on_files);
+                }
+                return Ok(permit);
+            }
             // Its own gauge wakes those who wait for that.
             Err(Lacks::Own) => return Err(Refused::Full),
             Err(Lacks::Shared(lacks)) => lacks,
         };
-        let pools = &self.pools;
-        let others = |pool: &Pool| !std::ptr::eq(pool, Arc::as_ptr(self));
-        let own = |pool: &Pool| others(pool) && self.is_sibling(pool);
         // Before anything is closed: its place must not be given back unnoticed.
         pools.await_room(self);
         let makes_room = match lacks {
             Share::Memory => pools.evict_one(|pool| own(pool) && pool.is_on_files()),
+            Share::HostMemory => {
+                pools.evict_one(|pool| own(pool) && pool.is_on_files()) || pools.evict_one(on_files)
+            }
             Share::Company => pools.evict_one(own),
             Share::Host => pools.evict_one(own) || pools.evict_one(others),
         };
@@ -373,9 +458,9 @@ impl Pool {
         let Some(permit) = self.gauge.acquire(self.sessions_max()) else {
             return Err(Lacks::Own);
         };
-        if self.is_short_of_memory() {
+        if let Some(short) = self.lacks_memory() {
             permit.forget();
-            return Err(Lacks::Shared(Share::Memory));
+            return Err(Lacks::Shared(short));
         }
         let Some(held) = self.tenant.take_session(limits.quota.sessions) else {
             permit.forget();
@@ -417,11 +502,20 @@ impl Pool {
     }
 
     /// Whether one more session would likely find no memory: a running query should not be the one to notice.
-    fn is_short_of_memory(&self) -> bool {
-        let limits = &self.shared.options.limits;
-        let (own, all) = (self.tenant.memory(), self.shared.host.memory());
-        own >= limits.quota.memory_bytes / 4 * 3
-            || (all >= limits.guest_memory_bytes / 4 * 3 && self.tenant.sessions() > 0)
+    fn lacks_memory(&self) -> Option<Share> {
+        let quota = &self.shared.options.limits.quota;
+        if self.tenant.memory() >= quota.memory_bytes / 4 * 3 {
+            Some(Share::Memory)
+        } else if self.is_host_short_of_memory() && self.tenant.sessions() > 0 {
+            Some(Share::HostMemory)
+        } else {
+            None
+        }
+    }
+
+    fn is_host_short_of_memory(&self) -> bool {
+        let all = self.shared.host.memory();
+        all >= self.shared.options.limits.guest_memory_bytes / 4 * 3
     }
 
     /// What this company has none of left, if a session cannot be opened for want of it.
@@ -429,10 +523,11 @@ impl Pool {
         let limits = &self.shared.options.limits;
         if self.tenant.sessions() >= limits.quota.sessions {
             Some(Short::Sessions)
-        } else if self.is_short_of_memory() {
-            Some(Short::Memory)
         } else {
-            None
+            self.lacks_memory().map(|share| match share {
+                Share::HostMemory => Short::HostMemory,
+                _ => Short::Memory,
+            })
         }
     }
 
@@ -450,6 +545,7 @@ impl Pool {
                 let what = "this company's connectors use their memory";
                 self.tenant.exhausted(MEMORY_EXHAUSTED, what)
             }
+            Short::HostMemory => MemoryRefused::Host.fault(),
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::{
     v1::{Call, CallError, CheckedStep, DirectoryState, Heard, reported},
 };
 
+/// A first turn that took a worker longer has waited for a cold disk: the next ones are made in the lanes, where others are served, until it is warm.
+const STOOD_STILL: Duration = Duration::from_millis(10);
 /// How long after its deadline a request may still end by itself, which saves its session.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -97,7 +99,7 @@ impl DirectorySession {
         let Some(mut call) = self.guest.call_in_lane(inline, call) else {
             return Err(End::Ended(shutting_down()));
         };
-        if inline && self.sampled.are_long(!call.is_finished()) {
+        if inline && (self.sampled.are_long(!call.is_finished()) || now.elapsed() > STOOD_STILL) {
             pool.make_way();
         }
         if !call.is_finished() {
@@ -118,7 +120,7 @@ impl DirectorySession {
             Waited::Given(fault) => {
                 let now = Instant::now();
                 for entry in lease.in_flight.iter_mut() {
-                    entry.quit = Some(now + GRACE);
+                    entry.quits(now + GRACE);
                     if let Some(fault) = &fault {
                         let elapsed = Some(now - entry.submitted);
                         lease.pool.answer(&entry.job, Err(fault.clone()), elapsed);

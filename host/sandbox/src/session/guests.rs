@@ -11,7 +11,7 @@ use crate::{
     pool::{Pool, shutting_down},
     v1::{
         Budget, Call, CallError, CheckedStep, ErrorClass, Guest, GuestError, GuestState,
-        MemoryAccount, MemoryGrant, reported,
+        MemoryGrant, reported,
     },
 };
 
@@ -30,12 +30,7 @@ pub(super) fn budget(pool: &Pool) -> Budget {
                 true => limits.wire_memory_bytes,
                 false => limits.directory_memory_bytes,
             },
-            account: Some(MemoryAccount {
-                company: pool.tenant.clone(),
-                company_max: limits.quota.memory_bytes,
-                host: pool.shared.host.clone(),
-                host_max: limits.guest_memory_bytes,
-            }),
+            account: Some(pool.memory_account()),
         },
         // A statement on files may compute until its deadline.
         call: match is_wire {

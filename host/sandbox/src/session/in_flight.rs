@@ -6,6 +6,7 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 use crate::{
     columns::{Batch, Column, Output},
     fault::Fault,
+    memory::{HeldMemory, MemoryAccount, hold},
     pool::Job,
 };
 
@@ -24,6 +25,7 @@ pub(crate) struct Submitted {
     rows: usize,
     bytes: usize,
     overhead: usize,
+    held: Option<HeldMemory>,
 }
 
 impl Submitted {
@@ -38,35 +40,58 @@ impl Submitted {
             rows: 0,
             bytes: 0,
             overhead: 0,
+            held: None,
         }
+    }
+
+    /// Nobody waits for it any more: what came of it is let go.
+    pub fn quits(&mut self, at: Instant) {
+        self.quit = Some(at);
+        self.batches = Vec::new();
+        self.held = None;
     }
 
     /// The whole result. Leaves the entry empty.
     pub fn output(&mut self) -> Output {
-        Output::new(
+        let mut output = Output::new(
             self.columns.take().unwrap_or_default(),
             std::mem::take(&mut self.batches),
             self.bytes,
-        )
+        );
+        output.held = self.held.take().map(Arc::new);
+        output
     }
 }
 
-#[derive(Default)]
 pub(crate) struct InFlight {
     list: VecDeque<Submitted>,
     /// How many of them may be asked only once.
     unrepeatable: usize,
+    /// What their results take memory from.
+    account: MemoryAccount,
 }
 
 /// What is wrong with what arrived.
 pub(crate) enum Wrong {
     /// The contract was broken; names the request, if it is known.
     Broken(u32, String),
-    /// The result is larger than the request allows.
+    /// The result is larger than the request allows, or than there is memory for.
     TooLarge(u32, Fault),
 }
 
 impl InFlight {
+    pub fn new(account: MemoryAccount) -> InFlight {
+        InFlight {
+            list: VecDeque::new(),
+            unrepeatable: 0,
+            account,
+        }
+    }
+
+    pub fn account(&self) -> &MemoryAccount {
+        &self.account
+    }
+
     pub fn push(&mut self, entry: Submitted) {
         self.unrepeatable += usize::from(!entry.job.request.is_repeatable());
         self.list.push_back(entry);
@@ -143,7 +168,7 @@ impl InFlight {
         bytes: usize,
         overhead: usize,
     ) -> Result<(), Wrong> {
-        let Some(entry) = self.find(id) else {
+        let Some(entry) = self.list.iter_mut().find(|entry| entry.id == id) else {
             return Err(unknown(id));
         };
         if entry.quit.is_some() {
@@ -162,6 +187,8 @@ impl InFlight {
             let reason = format!("the result has more than {} bytes", limits.bytes_max);
             return Err(Wrong::TooLarge(id, Fault::too_large(reason)));
         }
+        hold(&mut entry.held, &self.account, entry.bytes + entry.overhead)
+            .map_err(|refused| Wrong::TooLarge(id, refused.fault()))?;
         if batch.rows > 0 {
             entry.batches.push(batch);
         }

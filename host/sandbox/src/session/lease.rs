@@ -51,7 +51,7 @@ pub(crate) struct Lease {
 
 impl Lease {
     pub fn new(pool: Arc<Pool>, handle: Arc<Handle>, permit: Permit) -> Lease {
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::new(pool.memory_account());
         Lease {
             pool,
             handle,
@@ -67,9 +67,9 @@ impl Lease {
     /// Of a session for an errand, whose places are held by who runs it.
     pub fn errand(pool: Arc<Pool>, handle: Arc<Handle>) -> Lease {
         Lease {
+            in_flight: InFlight::new(pool.memory_account()),
             pool,
             handle,
-            in_flight: InFlight::default(),
             unsubmitted: Vec::new(),
             served: 0,
             ended: None,

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     guests::{Kept, broken, budget, call_fault},
-    outgoing::{LATER_MAX, Later, Pace, handshake, pause},
+    outgoing::{Failed, LATER_MAX, Later, Pace, handshake, pause},
 };
 use crate::{
     errands::ErrandPlace,
@@ -17,8 +17,8 @@ use crate::{
     pool::{Pool, Target, shutting_down},
     source::{Lent, platform_of},
     v1::{
-        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, GuestState, Heard, Held,
-        HttpFailure, Pause, Printer, Received, Settings, WireGuest, WireState,
+        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, GuestState, Heard, Held, Pause,
+        Printer, Received, Settings, WireGuest, WireState,
     },
     wire::{Dialer, HttpOrigin},
 };
@@ -178,7 +178,10 @@ async fn http(
             let checked = origin
                 .checked(request)
                 .map_err(|refused| broken(refused.0))?;
-            exchanges.push(async move { (id, checked.exchange().await) });
+            exchanges.push(async move {
+                let exchanged = checked.exchange().await;
+                exchanged.map_err(|error| Failed::new(id, error))
+            });
         }
         if ready {
             if !exchanges.is_empty() {
@@ -186,20 +189,24 @@ async fn http(
             }
             return Ok(guest);
         }
+        let mut exhausted = None;
         let received = tokio::select! {
             Some(exchanged) = exchanges.next() => match exchanged {
-                (_, Ok(response)) => Received::Response(response),
-                (id, Err(error)) => Received::RequestFailed(HttpFailure {
-                    id,
-                    fault: error.kind.into(),
-                    message: error.message,
-                }),
+                Ok((response, held)) => Received::Response(response, held),
+                Err(Failed { failure, exhausted: short }) => {
+                    exhausted = short;
+                    Received::RequestFailed(failure)
+                }
             },
             Some(Some(woken)) = pauses.running.next() => woken,
             else => return Err(broken("it waits for nothing and is not ready")),
         };
         steps += usize::from(!matches!(received, Received::Woken(_)));
-        (guest, step) = call(guest, Call::Receive(received)).await?;
+        let called = call(guest, Call::Receive(received)).await;
+        (guest, step) = called.map_err(|fault| match exhausted {
+            Some(exhausted) if fault.kind == FaultKind::Unreachable => exhausted,
+            _ => fault,
+        })?;
     }
     Err(broken(format!("it was not ready after {STEPS_MAX} steps")))
 }

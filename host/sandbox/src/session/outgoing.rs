@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use souk_outbound::{Handshake, Records};
+use souk_outbound::{Error, ErrorKind, Handshake, Records};
 use tokio::io::AsyncWriteExt;
 
 use super::guests::broken;
 use crate::{
     fault::Fault,
+    memory::HeldMemory,
     v1::{HttpFailure, HttpRequest, HttpResponse, Pause, Received, TlsHandshake, TlsRecords},
     wire::{Dialer, HttpOrigin},
 };
@@ -58,7 +59,33 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PROTOCOLS_MAX: usize = 8;
 const PROTOCOL_BYTES_MAX: usize = 255;
 
-pub(super) type Exchange = BoxFuture<'static, Result<HttpResponse, HttpFailure>>;
+pub(super) type Exchange = BoxFuture<'static, Exchanged>;
+/// A response with the memory that it holds, or why there is none.
+pub(super) type Exchanged = Result<(HttpResponse, Option<HeldMemory>), Failed>;
+
+/// An HTTP request that failed.
+pub(super) struct Failed {
+    /// As the guest is told.
+    pub failure: HttpFailure,
+    /// It was not the source that failed: the company has used up what the request needed.
+    pub exhausted: Option<Fault>,
+}
+
+impl Failed {
+    pub fn new(id: u32, error: Error) -> Failed {
+        let failure = HttpFailure {
+            id,
+            fault: error.kind.into(),
+            message: error.message.clone(),
+        };
+        let is_exhausted = matches!(error.kind, ErrorKind::Exhausted(_));
+        Failed {
+            failure,
+            exhausted: is_exhausted.then(|| error.into()),
+        }
+    }
+}
+
 /// What comes to a guest without its wire, if it comes.
 pub(super) type Later = BoxFuture<'static, Option<Received>>;
 
@@ -109,11 +136,8 @@ pub(super) fn exchange(
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
-        checked.exchange().await.map_err(|error| HttpFailure {
-            id,
-            fault: error.kind.into(),
-            message: error.message,
-        })
+        let exchanged = checked.exchange().await;
+        exchanged.map_err(|error| Failed::new(id, error))
     });
     Ok(Box::into_pin(exchange))
 }

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     fault::{Blame, Fault, FaultKind},
+    memory::HeldMemory,
     pool::{Job, Sampled, shutting_down},
     v1::{CallError, CheckedStep, Input, Received, WireState},
     wire::{Dialer, HttpOrigin},
@@ -87,6 +88,10 @@ pub(crate) struct WireSession {
     streamed: usize,
     /// Bytes read since others had their turn.
     read: usize,
+    /// Why its last HTTP request failed, where the company has used up what that needed: the guest knows only that it did.
+    exhausted: Option<Fault>,
+    /// The memory of what waits to be written.
+    unsent_held: Option<HeldMemory>,
 }
 
 enum Wire {
@@ -153,6 +158,8 @@ impl WireSession {
             uncounted: Duration::ZERO,
             streamed: 0,
             read: 0,
+            exhausted: None,
+            unsent_held: None,
         }
     }
 
@@ -335,8 +342,14 @@ impl WireSession {
             Wire::Tcp { .. } => BUFFER.with_borrow_mut(|buffer| self.poll_bytes(cx, lease, buffer)),
             Wire::Http { exchanges, .. } => {
                 let received = match ready!(Pin::new(exchanges).poll_next(cx)) {
-                    Some(Ok(response)) => Received::Response(response),
-                    Some(Err(failure)) => Received::RequestFailed(failure),
+                    Some(Ok((response, held))) => {
+                        self.exhausted = None;
+                        Received::Response(response, held)
+                    }
+                    Some(Err(failed)) => {
+                        self.exhausted = failed.exhausted;
+                        Received::RequestFailed(failed.failure)
+                    }
                     None => return Poll::Pending,
                 };
                 self.read += READ_COST;
@@ -365,8 +378,9 @@ impl WireSession {
         };
         match poll_write(stream, unsent, sent, cx) {
             Poll::Ready(Err(error)) => return Poll::Ready(Turn::Broke(error)),
+            Poll::Ready(Ok(())) => self.unsent_held = None,
             // Reading goes on while the peer does not: it may wait for us to read.
-            Poll::Ready(Ok(())) | Poll::Pending => {}
+            Poll::Pending => {}
         }
         let mut read = ReadBuf::new(buffer);
         if let Err(error) = ready!(Pin::new(stream).poll_read(cx, &mut read)) {

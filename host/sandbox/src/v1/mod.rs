@@ -20,14 +20,13 @@ use check::Checker;
 pub(crate) use check::{CheckedStep, Heard};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
 pub(crate) use printer::Printer;
-pub(crate) use state::{
-    DirectoryState, GuestState, Held, MemoryAccount, MemoryGrant, MemoryRefused, WireState,
-};
+pub(crate) use state::{DirectoryState, GuestState, Held, MemoryGrant, WireState};
 pub(crate) use types::*;
 
 use crate::{
     clock::now_seconds,
-    fault::{Blame, Excess, Fault, FaultKind, MEMORY_EXHAUSTED, clip},
+    fault::{Blame, Excess, Fault, FaultKind, clip},
+    memory::HeldMemory,
     request::{ConnectorRequest, PublisherRequest, Request},
 };
 
@@ -290,7 +289,11 @@ impl Call {
 pub(crate) enum Received {
     Bytes(Vec<u8>),
     TlsEstablished,
-    Response(HttpResponse),
+    /// With the memory that it holds until the guest has it.
+    Response(
+        HttpResponse,
+        #[expect(dead_code, reason = "given back when the response is dropped")] Option<HeldMemory>,
+    ),
     RequestFailed(HttpFailure),
     Closed,
     Woken(u32),
@@ -302,7 +305,7 @@ impl Received {
         match self {
             Received::Bytes(bytes) => Input::Bytes(bytes),
             Received::TlsEstablished => Input::TlsEstablished,
-            Received::Response(response) => Input::Response(response),
+            Received::Response(response, _) => Input::Response(response),
             Received::RequestFailed(failure) => Input::RequestFailed(failure),
             Received::Closed => Input::Closed,
             Received::Woken(id) => Input::Woken(*id),
@@ -314,7 +317,7 @@ impl Received {
     pub fn bytes(&self) -> usize {
         match self {
             Received::Bytes(bytes) => bytes.len(),
-            Received::Response(response) => response.body.len(),
+            Received::Response(response, _) => response.body.len(),
             _ => 0,
         }
     }
@@ -508,23 +511,8 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
     let refused = store.data_mut().limits().refused;
     let budget = store.data_mut().turns().budget();
     let whole = format!("{error:#}");
-    let busy = |what: &str| {
-        let mut fault = Fault::new(Blame::Host, FaultKind::Busy, what).code(MEMORY_EXHAUSTED);
-        fault.retry_after_ms = Some(1_000);
-        fault
-    };
     let fault = match error.downcast_ref::<Trap>() {
-        _ if refused == Some(MemoryRefused::Session) => Fault::new(
-            Blame::Connector,
-            FaultKind::OutOfMemory,
-            "the connector ran out of its memory",
-        ),
-        _ if refused == Some(MemoryRefused::Company) => busy(
-            "the connectors of this company use all the memory that one company may have: try again shortly",
-        ),
-        _ if refused == Some(MemoryRefused::Host) => {
-            busy("the connectors of this host use all their memory: try again shortly")
-        }
+        _ if let Some(refused) = refused => refused.fault(),
         Some(Trap::Interrupt) => Fault::new(
             Blame::Connector,
             FaultKind::Trapped,

@@ -1,6 +1,6 @@
 //! What the host keeps beside each guest: its limits, its clock and, for directories, its WASI context.
 
-use std::{any::Any, path::Path, sync::Arc};
+use std::{any::Any, path::Path};
 
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -9,7 +9,7 @@ use super::{printer::Printer, turns::Turns};
 use crate::{
     engine::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS, TABLES_MAX},
     journal::Stream,
-    tenants::Tenant,
+    memory::{MemoryAccount, MemoryRefused},
 };
 
 /// Open files, streams and directories of a guest on a directory.
@@ -21,42 +21,6 @@ pub(crate) struct MemoryGrant {
     /// Of this guest.
     pub bytes_max: usize,
     pub account: Option<MemoryAccount>,
-}
-
-/// The shares that a guest's memory is taken from.
-#[derive(Clone)]
-pub(crate) struct MemoryAccount {
-    pub company: Arc<Tenant>,
-    pub company_max: usize,
-    /// All guests of this host.
-    pub host: Arc<Tenant>,
-    pub host_max: usize,
-}
-
-/// Whose bound a growth of memory met: a trap that follows is for want of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MemoryRefused {
-    Session,
-    Company,
-    Host,
-}
-
-impl MemoryAccount {
-    fn take(&self, bytes: usize) -> Result<(), MemoryRefused> {
-        if !self.company.take_memory(bytes, self.company_max) {
-            return Err(MemoryRefused::Company);
-        }
-        if !self.host.take_memory(bytes, self.host_max) {
-            self.company.give_memory(bytes);
-            return Err(MemoryRefused::Host);
-        }
-        Ok(())
-    }
-
-    fn give(&self, bytes: usize) {
-        self.company.give_memory(bytes);
-        self.host.give_memory(bytes);
-    }
 }
 
 /// Memory and table bounds of one session.

@@ -6,11 +6,15 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
 use http_body_util::Full;
-use souk_outbound::{Bounds, EgressPolicy, Error, HostClient, Reach, Trust};
+use souk_outbound::{Bounds, Counts, EgressPolicy, Error, ErrorKind, HostClient, Reach, Trust};
 use url::Url;
 
 use super::Account;
-use crate::v1::{Header, HttpRequest, HttpResponse};
+use crate::{
+    fault::MEMORY_EXHAUSTED,
+    memory::{HeldMemory, MemoryAccount, hold},
+    v1::{Header, HttpRequest, HttpResponse},
+};
 
 /// Requests and responses of seller APIs are small; this bounds what a connector may ask for.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
@@ -46,6 +50,7 @@ pub(crate) struct Origin {
     /// The base URL's path without its last slash.
     base_path: String,
     attach: Vec<(HeaderName, HeaderValue)>,
+    memory: MemoryAccount,
 }
 
 impl Origin {
@@ -99,6 +104,7 @@ impl Origin {
                 ))
             })
             .collect::<Result<_, String>>()?;
+        let memory = account.memory.clone();
         let reach = Reach {
             egress: egress.clone(),
             egress_plain: egress.clone(),
@@ -119,6 +125,7 @@ impl Origin {
                 .map_err(|_| "the base URL's host cannot be sent".to_owned())?,
             base_path: url.path().trim_end_matches('/').to_owned(),
             attach,
+            memory,
         })
     }
 
@@ -225,6 +232,7 @@ impl HttpOrigin {
     pub fn checked(&self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
         Ok(Checked {
             client: self.client.clone(),
+            account: self.origin.memory.clone(),
             id: request.id,
             bytes_max: request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize,
             within: Duration::from_millis(u64::from(request.timeout_ms)),
@@ -236,6 +244,7 @@ impl HttpOrigin {
 /// A request that may be sent.
 pub(crate) struct Checked {
     client: HostClient<Account>,
+    account: MemoryAccount,
     id: u32,
     bytes_max: usize,
     within: Duration,
@@ -244,9 +253,14 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// Sends it and reads the whole response.
-    pub async fn exchange(self) -> Result<HttpResponse, Error> {
-        let exchange = self.client.send(self.request, self.within, self.bytes_max);
-        let answer = exchange.await?;
+    pub async fn exchange(self) -> Result<(HttpResponse, Option<HeldMemory>), Error> {
+        let body = Body {
+            account: self.account,
+            held: None,
+        };
+        let exchange = (self.client).send(self.request, self.within, self.bytes_max, body);
+        let (answer, body) = exchange.await?;
+        let bytes = answer.body?;
         let headers = answer.head.headers.iter();
         let headers = headers
             .filter_map(|(name, value)| {
@@ -256,11 +270,27 @@ impl Checked {
                 })
             })
             .collect();
-        Ok(HttpResponse {
+        let response = HttpResponse {
             id: self.id,
             status: answer.head.status.as_u16(),
             headers,
-            body: answer.body?.into(),
+            body: bytes.into(),
+        };
+        Ok((response, body.held))
+    }
+}
+
+/// The memory of a response's body.
+struct Body {
+    account: MemoryAccount,
+    held: Option<HeldMemory>,
+}
+
+impl Counts for Body {
+    fn hold(&mut self, bytes: usize) -> Result<(), Error> {
+        hold(&mut self.held, &self.account, bytes).map_err(|refused| {
+            let message = refused.fault().message;
+            Error::new(ErrorKind::Exhausted(MEMORY_EXHAUSTED), message)
         })
     }
 }
@@ -271,9 +301,16 @@ mod tests {
     use crate::tenants::Tenants;
 
     fn origin(base_url: &str) -> Result<Origin, String> {
+        let tenant = Tenants::default().of("company");
         let account = Account {
-            tenant: Tenants::default().of("company"),
+            tenant: tenant.clone(),
             sockets_max: 1,
+            memory: MemoryAccount {
+                company: tenant.clone(),
+                company_max: 0,
+                host: tenant,
+                host_max: 0,
+            },
         };
         let (attach, egress) = (
             [("X-API-Key".into(), "secret".into())],

@@ -12,9 +12,12 @@ pub(crate) use http::{HttpOrigin, Origin};
 
 use crate::{
     fault::{Blame, Fault, FaultKind},
+    memory::MemoryAccount,
     tenants::{Held, Tenant},
     v1::WireFault,
 };
+
+const SOCKETS_EXHAUSTED: &str = "sockets_exhausted";
 
 /// How to reach the source of a data connection.
 pub(crate) type Dialer = souk_outbound::Dialer<Account>;
@@ -24,6 +27,7 @@ pub(crate) type Dialer = souk_outbound::Dialer<Account>;
 pub(crate) struct Account {
     pub tenant: Arc<Tenant>,
     pub sockets_max: usize,
+    pub memory: MemoryAccount,
 }
 
 impl Account {
@@ -45,7 +49,7 @@ impl souk_outbound::Account for Account {
         let sockets_max = self.sockets_max;
         self.tenant.take_socket(sockets_max).ok_or_else(|| {
             Error::new(
-                ErrorKind::Unreachable,
+                ErrorKind::Exhausted(SOCKETS_EXHAUSTED),
                 format!(
                     "{sockets_max} connections to this company's sources are open, as many as one company may have: try again shortly"
                 ),
@@ -63,7 +67,7 @@ impl From<ErrorKind> for WireFault {
     fn from(kind: ErrorKind) -> WireFault {
         match kind {
             ErrorKind::Refused => WireFault::Refused,
-            ErrorKind::Unreachable => WireFault::Unreachable,
+            ErrorKind::Unreachable | ErrorKind::Exhausted(_) => WireFault::Unreachable,
             ErrorKind::EgressRefused => WireFault::EgressRefused,
             ErrorKind::Tls => WireFault::Tls,
             ErrorKind::Timeout => WireFault::Timeout,
@@ -77,6 +81,11 @@ impl From<ErrorKind> for WireFault {
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         let (kind, message) = match error.kind {
+            ErrorKind::Exhausted(code) => {
+                let mut fault = Fault::new(Blame::Host, FaultKind::Busy, error.message).code(code);
+                fault.retry_after_ms = Some(1_000);
+                return fault;
+            }
             ErrorKind::Refused => (FaultKind::Refused, "the source refused the connection"),
             ErrorKind::Unreachable => (FaultKind::Unreachable, "the source cannot be reached"),
             ErrorKind::EgressRefused => (

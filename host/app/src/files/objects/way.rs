@@ -77,7 +77,9 @@ impl HttpService for Way {
 /// Its kind decides whether the crate tries again.
 fn failed(error: souk_outbound::Error) -> HttpError {
     let kind = match error.kind {
-        ErrorKind::Refused | ErrorKind::Unreachable => HttpErrorKind::Connect,
+        ErrorKind::Refused | ErrorKind::Unreachable | ErrorKind::Exhausted(_) => {
+            HttpErrorKind::Connect
+        }
         ErrorKind::Timeout => HttpErrorKind::Timeout,
         ErrorKind::Reset => HttpErrorKind::Interrupted,
         ErrorKind::BadResponse => HttpErrorKind::Decode,

@@ -7,6 +7,7 @@ use futures_util::stream::FuturesUnordered;
 use super::{WINDS_UP, Wire, WireSession};
 use crate::{
     fault::Fault,
+    memory::{MemoryRefused, hold},
     pool::{Job, timed_out},
     session::{
         errand::confer,
@@ -78,6 +79,12 @@ impl WireSession {
                         "it sent more than {UNSENT_BYTES_MAX} bytes ahead"
                     )));
                 }
+                hold(
+                    &mut self.unsent_held,
+                    lease.in_flight.account(),
+                    unsent.len(),
+                )
+                .map_err(MemoryRefused::fault)?;
             }
             // A second wire is for telling the source to stop: one for each request, and one more if it is given up.
             (Command::Aside(_) | Command::Confer(_), Wire::Tcp { .. }) if self.asides == 0 => {
@@ -156,7 +163,9 @@ impl WireSession {
             Heard::Failed(id, error) => match lease.in_flight.take(id) {
                 Some(entry) => {
                     self.streamed = 0;
-                    lease.complete(entry, now, Err(reported(error)));
+                    let exhausted = self.exhausted.take_if(|_| is_unavailable(&error));
+                    let fault = exhausted.unwrap_or_else(|| reported(error));
+                    lease.complete(entry, now, Err(fault));
                     Ok(())
                 }
                 None => Err(Wrong::Broken(
@@ -191,7 +200,7 @@ impl WireSession {
         else {
             return Ok(());
         };
-        entry.quit = Some(now + GRACE);
+        entry.quits(now + GRACE);
         if let Some(fault) = fault {
             lease
                 .pool

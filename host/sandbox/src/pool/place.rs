@@ -1,0 +1,107 @@
+//! Which session takes a request: one of the asking thread, or another thread's. Start reading at [`Pool::session_for`].
+
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::{Handle, Pool, State};
+use crate::{connector::Need, request::Request};
+
+/// A session whose oldest request is older than this is busy with something slow.
+const JOIN_AGE_US: u64 = 2_000;
+/// Requests in flight on one session. More gain nothing: the wire is full long before.
+const DEPTH_MAX: usize = 64;
+/// Over HTTP nobody waits behind somebody else's statement, however slow: so many share a session, whose guest they keep busy only with their
+/// answers. All sessions of a data connection have thirty-two at the source then.
+const SLOW_DEPTH_MAX: usize = 4;
+
+/// So many requests on sessions of other threads are worth a session on files of one's own: each costs two wake-ups, some 15 us.
+const FOREIGN_MAX: u32 = 64;
+
+impl Pool {
+    /// Below how many requests in flight a session may be joined by this one.
+    pub(super) fn joins_below(&self, request: &Request) -> usize {
+        match request {
+            _ if !self.pipelining || !self.pace.is_slow(request) => DEPTH_MAX,
+            Request::Query(_) if self.shares_slow() => SLOW_DEPTH_MAX,
+            _ => 0,
+        }
+    }
+
+    fn shares_slow(&self) -> bool {
+        self.connector.need == Need::Http
+    }
+
+    /// Whether a request that a session of another thread serves should find one on its own next time. A session on files has a page cache in
+    /// its memory: a thread gets its first one when it has often asked those of others, and no second one for that.
+    pub(super) fn is_worth_one_here(&self, state: &State, home: u64) -> bool {
+        self.pipelining
+            || (self.foreign.fetch_add(1, Ordering::Relaxed) % FOREIGN_MAX == FOREIGN_MAX - 1
+                && state.sessions.iter().all(|session| session.home != home))
+    }
+
+    /// The session that takes a job which joins those with fewer than `joins_below` requests in flight, if there is one.
+    pub(super) fn session_for(
+        &self,
+        state: &State,
+        home: u64,
+        now_us: u64,
+        joins_below: usize,
+    ) -> Option<Arc<Handle>> {
+        let is_idle = |session: &Handle| session.depth.load(Ordering::Acquire) == 0;
+        let joins = |session: &Handle, pipelining: bool| {
+            let depth = session.depth.load(Ordering::Acquire);
+            let oldest_us = session.oldest_us.load(Ordering::Relaxed);
+            // Zero: its guest is busy, or what it has shares with nobody.
+            let is_young = now_us.saturating_sub(oldest_us) < JOIN_AGE_US;
+            let is_shared = self.shares_slow() && oldest_us > 0 && depth < SLOW_DEPTH_MAX;
+            pipelining && depth > 0 && depth < joins_below && (is_young || is_shared)
+        };
+        // Of one's own. One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
+        // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
+        let takes_turns = self.pipelining || self.connector.need == Need::Directory;
+        let of = |own: bool| {
+            let sessions = state.sessions.iter();
+            sessions.filter(move |seat| (seat.home == home) == own && !seat.is_closing())
+        };
+        of(true)
+            .find(|session| joins(session, takes_turns))
+            .or_else(|| of(true).find(|session| is_idle(session)))
+            .or_else(|| {
+                of(false).find(|session| is_idle(session) || joins(session, self.pipelining))
+            })
+            .map(|session| session.handle.clone())
+    }
+
+    /// Whether sessions that are being opened will do for so many jobs: one serves all who wait, if it can pipeline; else each needs its own.
+    pub(super) fn are_being_opened_for(&self, state: &State, jobs: usize) -> bool {
+        let each = if self.pipelining { DEPTH_MAX } else { 1 };
+        state.opening * each >= jobs
+    }
+}
+
+/// Which sessions a request may be given to without changing threads: those opened by this thread
+/// if it polls its own runtime; on a runtime with several threads, all that were opened there.
+pub(crate) fn home() -> u64 {
+    const UNKNOWN: u64 = u64::MAX;
+    const SHARED: u64 = 0;
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static HOME: Cell<u64> = const { Cell::new(UNKNOWN) };
+    }
+    HOME.with(|home| {
+        if home.get() == UNKNOWN {
+            use tokio::runtime::{Handle, RuntimeFlavor};
+            match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+                Ok(RuntimeFlavor::CurrentThread) => home.set(NEXT.fetch_add(1, Ordering::Relaxed)),
+                Ok(_) => home.set(SHARED),
+                Err(_) => return SHARED,
+            }
+        }
+        home.get()
+    })
+}

@@ -1,0 +1,82 @@
+//! Has memory kept for it, as a word of the statement says. `grows_8`: 8 MiB of its own, for as long as the session lives. `holds_8`: a result of
+//! 8 MiB without an end, while its source does not answer. `asks_8`: a response of so many MiB, which it does not look at.
+
+use souk_guests::{Behaviour, words};
+use souk_sdk::{
+    Batch, Cell, ColumnBuilder, ColumnType, Error, Input, Query, Settings, Step, column,
+    http::Request,
+};
+
+struct Keeps {
+    kept: Vec<Vec<u8>>,
+    /// What waits for a response.
+    waiting: Vec<u32>,
+}
+
+souk_guests::export!(Keeps);
+
+const MIB: usize = 1 << 20;
+
+impl Behaviour for Keeps {
+    const NAME: &'static str = "keeps";
+
+    fn open(_settings: &Settings) -> Result<Self, Error> {
+        Ok(Keeps {
+            kept: Vec::new(),
+            waiting: Vec::new(),
+        })
+    }
+
+    fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
+        let mib = |deed: &str| {
+            words(&query).find_map(|word| word.strip_prefix(deed)?.parse::<usize>().ok())
+        };
+        if let Some(mib) = mib("grows_") {
+            let piece = || std::hint::black_box(vec![0xa5; MIB]);
+            self.kept.extend((0..mib).map(|_| piece()));
+            return answer(id, "grown", step);
+        }
+        if let Some(mib) = mib("holds_") {
+            let text = "x".repeat(MIB);
+            let columns = vec![column("text", ColumnType::Text, "text")];
+            step.columns(id, 0, Some(columns));
+            for _ in 0..mib {
+                let mut texts = ColumnBuilder::new(ColumnType::Text);
+                texts.push(Cell::Text(&text))?;
+                let chunks = vec![texts.finish()];
+                step.batch(id, Batch { rows: 1, chunks });
+            }
+        }
+        let path = mib("asks_").map_or("/silent".to_owned(), |mib| format!("/{mib}"));
+        let request = Request::get(&path).timeout_ms(query.limits.timeout_ms);
+        step.request(request.response_bytes_max(64 << 20).numbered(id));
+        self.waiting.push(id);
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        match input {
+            Input::Response(response) => {
+                self.waiting.retain(|id| *id != response.id);
+                answer(response.id, "had", step)
+            }
+            Input::RequestFailed(failure) => {
+                self.waiting.retain(|id| *id != failure.id);
+                let error = Error::unavailable("no_response", "the source did not answer");
+                step.failed(failure.id, error.detail(failure.message));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn answer(id: u32, text: &str, step: &mut Step) -> Result<(), Error> {
+    let mut texts = ColumnBuilder::new(ColumnType::Text);
+    texts.push(Cell::Text(text))?;
+    let chunks = vec![texts.finish()];
+    step.columns(id, 1, Some(vec![column("text", ColumnType::Text, "text")]));
+    step.batch(id, Batch { rows: 1, chunks });
+    step.done(id);
+    Ok(())
+}
