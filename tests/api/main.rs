@@ -31,6 +31,7 @@ mod formats;
 mod hostile;
 mod hostile_platforms;
 mod hosts;
+mod large;
 mod league;
 mod limits;
 mod mariadb_source;

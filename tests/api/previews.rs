@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company};
 
+use crate::pages::sqlite_file;
 use crate::{host, league, unique};
 
 async fn preview(buyer: &Company, product: &str) -> Answer {
@@ -116,4 +117,57 @@ async fn an_assets_preview_follows_its_source_and_privacy() {
     client.post(&test, body).await.expect(200);
     let after = preview(&buyer, &asset).await.expect(200);
     assert_eq!(after.at("/data/answer_value"), &goals);
+}
+
+/// Rows of a hundred kilobytes are sold and not shown, and of smaller ones as many as a preview may have; the same holds for an asset's result.
+#[tokio::test]
+async fn a_preview_is_small() {
+    let sql = "CREATE TABLE large (id INTEGER PRIMARY KEY, body TEXT NOT NULL); \
+        CREATE TABLE medium (id INTEGER PRIMARY KEY, body TEXT NOT NULL); \
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) \
+        INSERT INTO large SELECT i, i || ' ' || hex(zeroblob(51200)) FROM n; \
+        INSERT INTO medium SELECT id, substr(body, 1, 30000) FROM large";
+    let seller = host().await.company(&unique("verbose")).await;
+    let connection = seller.sqlite("verbose.db", sqlite_file(sql).await).await;
+    let buyer = host().await.buyer(&unique("looker"), 10).await;
+    let published = async |table: &str| {
+        let endpoint = json!({"slug": table, "source": {"table": table}, "fields": [{"name": "id"}, {"name": "body"}]});
+        let endpoint = seller.endpoint(&connection, endpoint).await;
+        seller.publish(&endpoint, 1).await;
+        endpoint
+    };
+    let large = published("large").await;
+    let hidden = async |product: &str| {
+        preview(&buyer, product)
+            .await
+            .expect_error(404, "PREVIEW_NOT_AVAILABLE");
+        assert_eq!(is_on_show(&buyer, product).await, false);
+    };
+    hidden(&large).await;
+    let own = seller.path(&format!("/endpoints/{large}"));
+    let tested = seller.client.get(&format!("{own}/test")).await.expect(200);
+    assert_eq!(tested.at("/data/row_count"), 5);
+    hidden(&large).await;
+    let page = seller.client.get(&format!("{own}/execute")).await;
+    assert_eq!(page.expect(200).at("/data/service/pagination/returned"), 5);
+
+    let medium = published("medium").await;
+    let shown = preview(&buyer, &medium).await.expect(200);
+    let row = |id: i64| json!({"id": id, "body": format!("{id} {}", "0".repeat(29_998))});
+    assert!(shown.at("/data/response/data") == &json!([row(1), row(2)]));
+    assert_eq!(is_on_show(&buyer, &medium).await, true);
+
+    let of_text = |table: &str| {
+        let sql = format!("SELECT body FROM {table} WHERE id = 1");
+        json!({"slug": format!("{table}-text"), "result_type": "string", "sql_logic": sql})
+    };
+    let text = seller.asset(&connection, of_text("large")).await;
+    seller.publish(&text, 1).await;
+    hidden(&text).await;
+    seller.execute(&text, json!({})).await.expect(200);
+    hidden(&text).await;
+    let text = seller.asset(&connection, of_text("medium")).await;
+    seller.publish(&text, 1).await;
+    let shown = preview(&buyer, &text).await.expect(200);
+    assert_eq!(shown.text("/data/answer_value").len(), 30_000);
 }

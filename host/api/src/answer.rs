@@ -93,6 +93,22 @@ impl<T> Prepared<T> {
     }
 }
 
+/// 200 `{"data": …}` of which the body is JSON already, envelope included: a [`Data`] that is too large for a worker to write.
+pub struct PreparedData<T>(Prepared<T>);
+
+impl<T> PreparedData<T> {
+    pub fn new(body: impl Into<Bytes>) -> PreparedData<T> {
+        PreparedData(Prepared::new(body))
+    }
+}
+
+impl<T: Serialize> PreparedData<T> {
+    /// Writes it, wherever it is called.
+    pub fn of(data: &T) -> Result<PreparedData<T>, Problem> {
+        encode(&Envelope { data }).map(PreparedData::new)
+    }
+}
+
 /// 200 for a billed run: a [`Prepared`], or what a request with the same `Idempotency-Key` was answered.
 pub enum Ran<T> {
     Now(Prepared<T>),
@@ -352,6 +368,12 @@ impl<T> IntoResponse for Prepared<T> {
     }
 }
 
+impl<T> IntoResponse for PreparedData<T> {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
 impl<T> IntoResponse for Ran<T> {
     fn into_response(self) -> Response {
         match self {
@@ -386,6 +408,7 @@ described! {
         listed::<T>(schemas, "Whole", Some("Total"))
     };
     Prepared: 200 schema::<T>;
+    PreparedData: 200 enveloped::<T>;
     Ran: 200 schema::<T>;
 }
 

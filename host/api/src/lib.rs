@@ -40,7 +40,7 @@
 //! answers are [`Either`] of them. What moves money by itself says `.key_required()` (an `Idempotency-Key`). What runs a connector says
 //! `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::once`] itself (take [`RawBody`]). Execution of foreign assets
 //! says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads take [`Upload`]. A body that is JSON already is
-//! answered as [`Prepared`].
+//! answered as [`Prepared`], and one that is in the envelope of [`Data`] already as [`PreparedData`].
 
 mod accepted;
 mod acting;
@@ -119,7 +119,7 @@ mod words;
 
 pub use answer::{
     Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, Found, Grouped, List,
-    Prepared, Ran, Slice, Whole,
+    Prepared, PreparedData, Ran, Slice, Whole,
 };
 pub use body::{Body, Change, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
 pub use caller::Caller;

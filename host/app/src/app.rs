@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use souk_domain::time::Timestamp;
 use souk_outbound::EgressPolicy;
-use souk_sandbox::Sandbox;
+use souk_sandbox::{Blame, Fault, FaultKind, Sandbox};
 use souk_store::Db;
 use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
@@ -21,6 +21,7 @@ use crate::mail::Mailer;
 use crate::payments::Payments;
 use crate::products::Products;
 use crate::settle::entitlements::{self, Entitlements};
+use crate::webhooks::InFlight;
 
 /// The application. Cheap to clone.
 #[derive(Clone)]
@@ -68,6 +69,8 @@ pub struct Inner {
     pub sources: Sources,
     pub connectors: Registry,
     pub products: Products,
+    /// Attempts to deliver to webhooks.
+    pub deliveries: Arc<InFlight>,
     pub(crate) entitlements: Entitlements,
 }
 
@@ -77,6 +80,7 @@ impl App {
             sources: sources::new(&parts.db),
             connectors: Registry::new(&parts.db),
             products: Products::new(&parts.db),
+            deliveries: Arc::default(),
             entitlements: entitlements::new(&parts.db),
             teller: parts.teller,
             sealer: parts.sealer,
@@ -97,6 +101,23 @@ impl App {
     /// How long a company has to wait before a worker does work of this cost for it.
     pub fn work_delay(&self, company: &str, cost: Duration) -> Duration {
         self.sandbox.work_delay(company, cost)
+    }
+
+    /// The same as [`Sandbox::compute`] until `deadline`: it may have to wait for its turn.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        company: &str,
+        deadline: Instant,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Option<T>, Fault> {
+        let late = |_| {
+            let message = "the result was not computed in time";
+            Fault::new(Blame::Host, FaultKind::Timeout, message)
+        };
+        let computed = self.sandbox.compute(company, work);
+        tokio::time::timeout_at(deadline.into(), computed)
+            .await
+            .map_err(late)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use souk_domain::ids::ExecutionId;
 use souk_domain::parameters::{self, Raw, Value as Bound};
-use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request};
+use souk_sandbox::{Call, FaultKind, Output, Query, Request};
 use souk_store::Cached;
 
 use crate::App;
@@ -67,17 +67,8 @@ async fn released(
         return asset.plan.policy.release(&output);
     }
     let (company, policy) = (asset.row.company_id.as_str(), asset.clone());
-    let released = app
-        .sandbox
-        .compute(company, move || policy.plan.policy.release(&output));
-    // It may have to wait for its turn.
-    let late = |_| {
-        let message = "the result was not computed in time";
-        Fault::new(Blame::Host, FaultKind::Timeout, message)
-    };
-    let released = tokio::time::timeout_at(deadline.into(), released)
-        .await
-        .map_err(late)?;
+    let release = move || policy.plan.policy.release(&output);
+    let released = app.compute(company, deadline, release).await?;
     released.ok_or_else(abandoned)?
 }
 

@@ -8,6 +8,7 @@ mod choice;
 mod comparable;
 mod cursor;
 pub mod export;
+mod large;
 mod learn;
 mod spellings;
 mod whole;
@@ -17,17 +18,19 @@ use std::time::Instant;
 
 use souk_domain::pages::Paged;
 pub use souk_sandbox::formats::Format;
-use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats, json};
+use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats};
 use souk_store::Cached;
 
 use crate::App;
 use crate::binding::named;
 use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
+use crate::preview;
 use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
 use asked::{Asked, PAGE_BYTES_MAX};
 pub use choice::Choice;
+use large::{is_large, worked};
 pub use learn::learn;
 
 /// How a page is answered.
@@ -161,7 +164,7 @@ async fn rows(
     deadline: Instant,
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
     if let Some(text) = endpoint.whole() {
-        return whole::page(app, endpoint, text, asked, deadline).await;
+        return Box::pin(whole::page(app, endpoint, text, asked, deadline)).await;
     }
     if !endpoint.has_order(learned) {
         return Err(Cause::NoOrder);
@@ -228,24 +231,26 @@ fn check_columns(statement: &PageStatement, output: &Output) -> Result<(), Cause
     if same || (output.rows == 0 && output.columns.is_empty()) {
         return Ok(());
     }
-    Err(Cause::bad_answer(
-        "the source answered with other columns than the published ones",
-    ))
+    Err(learn::other_columns())
 }
 
 /// Rows for a test or a sample: the first `limit`, free, published or not.
 pub struct Tested {
     pub learned: Learned,
-    /// A JSON array.
+    /// A JSON array, behind what was to stand before it.
     pub rows: Vec<u8>,
+    /// What a preview shows of them. `None`: not even the first is small enough.
+    pub sample: Option<String>,
     pub row_count: u32,
     pub elapsed_ms: u64,
 }
 
+/// Asks for them as for a page. `head` is what stands before them.
 pub async fn test(
     app: &App,
     endpoint: &Cached<EndpointSnapshot>,
     limit: u32,
+    head: &'static [u8],
 ) -> Result<Tested, Failure> {
     let refuse = |cause: Cause| Failure::before(true, cause);
     let started = Instant::now();
@@ -260,26 +265,39 @@ pub async fn test(
     let (statement, output) = rows(app, endpoint, &asked, Some(&learned), deadline)
         .await
         .map_err(refuse)?;
-    let paged = asked.page.paged(output.rows);
-    let mut rows = Vec::new();
-    json::write_rows(
-        &mut rows,
-        &output,
-        &statement.published,
-        0..paged.returned as usize,
-    );
+    let row_count = asked.page.paged(output.rows).returned;
+    let write = move |output: Output| write_test(&statement, output, row_count as usize, head);
+    let (rows, sample) = worked(app, &endpoint.row.company_id, deadline, output, write)
+        .await
+        .map_err(refuse)?
+        .map_err(refuse)?;
     Ok(Tested {
         learned,
         rows,
-        row_count: paged.returned,
+        sample,
+        row_count,
         elapsed_ms: started.elapsed().as_millis() as u64,
     })
 }
 
-/// A page that is larger takes a worker longer to write than others should wait: some thousand rows.
-const INLINE_BYTES_MAX: usize = 256 << 10;
+/// The rows of a test, and what a preview shows of them.
+fn write_test(
+    statement: &PageStatement,
+    output: Output,
+    rows: usize,
+    head: &[u8],
+) -> Result<(Vec<u8>, Option<String>), Cause> {
+    let sample = preview::first_rows(&output, &statement.published, rows);
+    let mut written = write_page(statement, output, rows, Format::Json, head)?;
+    // The fields come after them: growing for those, a worker would copy all rows.
+    written.reserve(TAIL_BYTES + FIELD_BYTES * statement.row_bytes);
+    Ok((written, sample))
+}
+
 /// What comes after the rows.
 const TAIL_BYTES: usize = 2_048;
+/// What describing a field takes, for each byte that its name and punctuation add to a row.
+const FIELD_BYTES: usize = 8;
 
 /// The answer up to the end of the rows, with room for the rest.
 async fn begin_page(
@@ -292,7 +310,7 @@ async fn begin_page(
 ) -> Result<Vec<u8>, Cause> {
     let (format, head) = (manner.format, manner.head);
     // What Parquet compresses takes longer than to write it.
-    if output.bytes <= INLINE_BYTES_MAX && format != Format::Parquet {
+    if !is_large(&output) && format != Format::Parquet {
         return write_page(statement, output, rows, format, head);
     }
     let (company, statement) = (endpoint.row.company_id.as_str(), statement.clone());

@@ -1,5 +1,5 @@
 //! Publishing: a product goes on the market only when it has a price and its test passes, and what
-//! the test returned becomes its preview. A change of what is sold takes the preview away; the next
+//! the test returned becomes its preview, if it is small enough to be kept. A change of what is sold takes the preview away; the next
 //! test, or publication, makes a new one.
 
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
@@ -31,7 +31,7 @@ pub async fn asset(
         .await
         .map_err(Failure::in_test)?;
     let tested = Tested {
-        sample: text(&sample)?,
+        sample: sample.as_ref().map(text).transpose()?,
         learned: None,
         allow_ai_training: asset.row.written.allow_ai_training,
     };
@@ -47,11 +47,11 @@ pub async fn endpoint(
     now: Timestamp,
 ) -> Result<(), Failure> {
     let endpoint = priced(app, company, id, now).await?;
-    let rows = fetch::test(app, &endpoint, PREVIEW_ROWS)
+    let rows = fetch::test(app, &endpoint, PREVIEW_ROWS, b"")
         .await
         .map_err(Failure::in_test)?;
     let tested = Tested {
-        sample: String::from_utf8_lossy(&rows.rows).into_owned(),
+        sample: rows.sample,
         learned: Some(text(&rows.learned)?),
         allow_ai_training: allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training),
     };
@@ -98,7 +98,7 @@ async fn sample(
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
     wording: Wording,
-) -> Result<Sample, Failure> {
+) -> Result<Option<Sample>, Failure> {
     let made_up: Vec<(&str, Value)> = asset
         .plan
         .parameters
@@ -118,11 +118,13 @@ async fn sample(
         Ok(released) => Sample::taken(&released, wording, payer.now)
             .map_err(|error| Failure::before(true, error)),
         // Made-up values may find nothing, or be refused: that says nothing about the asset.
-        Err(failure) if !made_up.is_empty() && is_about_values(&failure.cause) => Ok(Sample {
-            result: None,
-            data_freshness: None,
-            taken_at: payer.now,
-        }),
+        Err(failure) if !made_up.is_empty() && is_about_values(&failure.cause) => {
+            Ok(Some(Sample {
+                result: None,
+                data_freshness: None,
+                taken_at: payer.now,
+            }))
+        }
         Err(failure) => Err(failure),
     }
 }

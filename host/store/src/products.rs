@@ -371,7 +371,8 @@ pub async fn keep_sample(
 /// What a product is published with.
 #[derive(Debug, Clone)]
 pub struct Tested {
-    pub sample: String,
+    /// `None`: it has no preview.
+    pub sample: Option<String>,
     pub learned: Option<String>,
     pub allow_ai_training: bool,
 }
@@ -387,13 +388,14 @@ pub async fn publish(
 ) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "UPDATE products SET status = 'published', learned = $1, sample = $2, allow_ai_training = $3, \
-         published_at = $4, updated_at = $4, sampled_at = $4 \
-         WHERE id = $5 AND company_id = $6 AND updated_at = $7 AND status <> 'archived'",
+         published_at = $4, updated_at = $4, sampled_at = $5 \
+         WHERE id = $6 AND company_id = $7 AND updated_at = $8 AND status <> 'archived'",
     )
     .bind(tested.learned.as_deref())
-    .bind(&tested.sample)
+    .bind(tested.sample.as_deref())
     .bind(i64::from(tested.allow_ai_training))
     .bind(now.micros())
+    .bind(tested.sample.as_ref().map(|_| now.micros()))
     .bind(id.as_ref())
     .bind(company.as_str())
     .bind(read_at.micros())

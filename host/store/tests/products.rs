@@ -57,7 +57,7 @@ async fn a_product_is_changed_and_published_only_as_it_was_read() {
         let (db, owner) = (&store.db, company(&store.db, "acme").await);
         let (id, _) = both(db, &owner, "One", "one", NOW).await;
         let tested = Tested {
-            sample: "{}".into(),
+            sample: Some("{}".into()),
             learned: None,
             allow_ai_training: false,
         };
@@ -98,6 +98,36 @@ async fn a_product_is_changed_and_published_only_as_it_was_read() {
         assert_eq!(status, Some((owner, ProductStatus::Published)));
         let other = Product::Endpoint(EndpointId::parse(id.as_str()).unwrap());
         assert_eq!(products::status(&mut db, &other).await.unwrap(), None);
+    }
+}
+
+/// A product may be published without a preview. What it showed before goes, and when that was taken.
+#[tokio::test]
+async fn a_product_is_published_without_a_sample() {
+    for store in stores().await {
+        let (db, owner) = (&store.db, company(&store.db, "acme").await);
+        let (id, _) = both(db, &owner, "One", "one", NOW).await;
+        let tested = |sample: Option<&str>| Tested {
+            sample: sample.map(str::to_owned),
+            learned: None,
+            allow_ai_training: false,
+        };
+        let (with, without) = (tested(Some("{}")), tested(None));
+        let done = db.write(async |tx| {
+            Ok::<_, StoreError>([
+                products::publish(tx, &owner, &id, NOW, &with, after(1)).await?,
+                products::publish(tx, &owner, &id, after(1), &without, after(2)).await?,
+            ])
+        });
+        assert_eq!(done.await.unwrap(), [true, true]);
+        let mut db = db.read().await.unwrap();
+        let stored = products::get(&mut db, &owner, &id).await.unwrap().unwrap();
+        assert_eq!(
+            (stored.sample, stored.sampled_at, stored.published_at),
+            (None, None, Some(after(2))),
+            "{}",
+            store.name
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::connections::schema::{CatalogOut, Wanted, catalog_of};
 use crate::products::find;
 use crate::refusals::CONNECTION_NOT_FOUND;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query};
+use crate::{ApiState, Caller, Operation, Path, PreparedData, Problem, Query};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 
@@ -23,7 +23,7 @@ pub async fn asset_information_schema(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
     Query(query): Query<Wanted>,
-) -> Result<Data<CatalogOut>, Problem> {
+) -> Result<PreparedData<CatalogOut>, Problem> {
     let mut read = api.db().read().await?;
     let asset = find(&mut read, caller.company(), &id).await?;
     // No transaction is open while a connector is asked.

@@ -1,7 +1,7 @@
 use super::refusal;
 use crate::query::parameters;
 use crate::refusals::INVALID_PARAMETER;
-use crate::{ApiState, Caller, Data, FieldError, Operation, Path, Problem, Query, Text};
+use crate::{ApiState, Caller, FieldError, Operation, Path, PreparedData, Problem, Query, Text};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connections::catalog::{self, Catalog, CatalogFilter};
@@ -98,7 +98,7 @@ pub async fn get_connection_schema(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
     Query(query): Query<Wanted>,
-) -> Result<Data<CatalogOut>, Problem> {
+) -> Result<PreparedData<CatalogOut>, Problem> {
     catalog_of(&api, &caller, &id, query).await
 }
 
@@ -108,15 +108,15 @@ pub async fn catalog_of(
     caller: &Caller,
     id: &ConnectionId,
     query: Wanted,
-) -> Result<Data<CatalogOut>, Problem> {
+) -> Result<PreparedData<CatalogOut>, Problem> {
     let filter = CatalogFilter {
         schemas: names("schemas", query.schemas)?,
         tables: names("tables", query.tables)?,
         include_fields: query.include_fields,
     };
-    let catalog = catalog::catalog(api.app(), caller.company(), id, filter).await;
-    let catalog = catalog.map_err(refusal(id.as_str()))?;
-    Ok(Data(CatalogOut(catalog)))
+    let show = |catalog| PreparedData::of(&CatalogOut(catalog));
+    let shown = catalog::catalog(api.app(), caller.company(), id, filter, show).await;
+    shown.map_err(refusal(id.as_str()))?
 }
 
 fn names(parameter: &'static str, given: Option<Text<0, 10_000>>) -> Result<Vec<String>, Problem> {

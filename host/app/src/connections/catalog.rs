@@ -55,13 +55,14 @@ pub struct Field {
     pub primary_key: bool,
 }
 
-/// Reads the catalog of a connection's source.
-pub async fn catalog(
+/// Reads the catalog of a connection's source, and makes of it what `show` does, which may take as long as it is large.
+pub async fn catalog<T: Send + 'static>(
     app: &App,
     company: &CompanyId,
     id: &ConnectionId,
     filter: CatalogFilter,
-) -> Result<Catalog, ConnectionError> {
+    show: impl FnOnce(Catalog) -> T + Send + 'static,
+) -> Result<T, ConnectionError> {
     let source = source::source(app, company, id).await?;
     let engine = app.sandbox.engine(company.as_str(), &source.engine);
     if !engine.is_some_and(|engine| engine.has("schema")) {
@@ -74,20 +75,19 @@ pub async fn catalog(
         include_fields,
         limits: Limits::new(FIELDS_MAX, CATALOG_BYTES_MAX),
     });
-    match app
-        .sandbox
-        .run(source.shared(), request, Instant::now() + CATALOG_MAX)
-        .await
-    {
+    let deadline = Instant::now() + CATALOG_MAX;
+    match app.sandbox.run(source.shared(), request, deadline).await {
         Ok(output) => {
-            // Fifty thousand fields take a while to sort.
-            let grouped = app
-                .sandbox
-                .compute(company.as_str(), move || group(&output, include_fields));
-            Ok(Catalog {
-                schemas: grouped.await.ok_or_else(stopping)?,
-                fetched_at: app.clock.now(),
-            })
+            let fetched_at = app.clock.now();
+            // Fifty thousand fields take a while to sort, to show and to drop.
+            let shown = move || {
+                show(Catalog {
+                    schemas: group(&output, include_fields),
+                    fetched_at,
+                })
+            };
+            let shown = app.compute(company.as_str(), deadline, shown).await;
+            shown.map_err(Cause::from)?.ok_or_else(stopping)
         }
         // Only the owner reads a catalog.
         Err(fault) => {

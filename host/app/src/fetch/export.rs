@@ -15,7 +15,8 @@ use souk_sandbox::formats::{Format, Stream};
 use souk_store::Cached;
 use tokio::sync::{Mutex, mpsc};
 
-use super::{Asked, Choice, INLINE_BYTES_MAX, choice, cursor, rows};
+use super::large::is_large;
+use super::{Asked, Choice, choice, cursor, rows};
 use crate::App;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{self, EndpointSnapshot, Learned};
@@ -202,6 +203,7 @@ impl<'a> Export<'a> {
         let elapsed = run.started.elapsed();
         let paged = asked.page.paged(output.rows);
         let (returned, size) = (paged.returned as usize, output.bytes);
+        let is_large = is_large(&output);
         if returned == 0 {
             run = run.found_nothing();
         }
@@ -234,7 +236,7 @@ impl<'a> Export<'a> {
             (taken, written)
         };
         let writing = async {
-            if size <= INLINE_BYTES_MAX && self.format != Format::Parquet {
+            if !is_large && self.format != Format::Parquet {
                 return Some(write());
             }
             let company = endpoint.row.company_id.as_str();

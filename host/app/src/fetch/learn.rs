@@ -1,12 +1,14 @@
 //! What a source says about the columns that an endpoint's pages need: whether it has them, and of which
 //! types they are.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use souk_sandbox::{Blame, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
+use souk_sandbox::{Blame, Column, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
 
 use super::asked::PAGE_BYTES_MAX;
+use super::large::worked;
 use super::whole;
 use crate::App;
 use crate::connections::source::source;
@@ -15,6 +17,10 @@ use crate::products::{EndpointSnapshot, Learned, LearnedColumn};
 
 /// A table with more columns than this is not sold by the row.
 const CATALOG_ROWS_MAX: u32 = 2_000;
+/// Every page is sorted by the key. PostgreSQL and SQL Server allow half as many fields.
+const KEY_FIELDS_MAX: usize = 64;
+/// Of their names together.
+const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// Asks the source for the types of the columns and, of a table, for its key and for what may be NULL.
 pub async fn learn(
@@ -22,19 +28,16 @@ pub async fn learn(
     endpoint: &EndpointSnapshot,
     deadline: Instant,
 ) -> Result<Learned, Cause> {
-    let source = source(
-        app,
-        &endpoint.row.company_id,
-        &endpoint.row.written.connection_id,
-    )
-    .await?;
+    let company = &endpoint.row.company_id;
+    let source = source(app, company, &endpoint.row.written.connection_id).await?;
     if let Some(text) = endpoint.whole() {
         let output = whole::ask(app, endpoint, text, deadline).await?;
-        return of_whole(endpoint, &output);
+        let needed: Vec<String> = endpoint.needed().into_iter().map(str::to_owned).collect();
+        let read = move |output: Output| of_whole(&needed, &output);
+        return worked(app, company, deadline, output, read).await?;
     }
-    let mut learned = Learned::default();
-    let mut catalog = Output::default();
-    if let Some(table) = &endpoint.row.written.details.source_table {
+    let mut table = Table::default();
+    if let Some(name) = &endpoint.row.written.details.source_table {
         let filter = SchemaFilter {
             schemas: endpoint
                 .row
@@ -44,7 +47,7 @@ pub async fn learn(
                 .iter()
                 .cloned()
                 .collect(),
-            tables: vec![table.clone()],
+            tables: vec![name.clone()],
             include_fields: true,
             limits: Limits::new(CATALOG_ROWS_MAX, PAGE_BYTES_MAX),
         };
@@ -53,14 +56,15 @@ pub async fn learn(
             .sandbox
             .run(source.shared(), Request::Schema(filter), deadline)
             .await;
-        catalog = match asked {
+        let catalog = match asked {
             Ok(catalog) => catalog,
             // Pages work without knowing more.
             Err(_) if is_ordered => Output::default(),
             Err(fault) => return Err(fault.into()),
         };
-        learned.key = primary_key(&catalog);
-        if learned.key.is_empty() && !is_ordered {
+        let read = |catalog: Output| Table::of(&catalog);
+        table = worked(app, company, deadline, catalog, read).await??;
+        if table.key.is_empty() && !is_ordered {
             return Err(Cause::NoOrder);
         }
     }
@@ -77,18 +81,10 @@ pub async fn learn(
             return Err(unknown_names(app, endpoint, source.shared(), fault, deadline).await);
         }
     };
-    let needed = endpoint.needed();
-    let learn = |(at, column): (usize, &souk_sandbox::Column)| LearnedColumn {
-        // By the name that it was asked by: `ID` and `id` are one column to SQLite.
-        name: match needed.get(at) {
-            Some(name) if name.eq_ignore_ascii_case(&column.name) => (*name).to_owned(),
-            _ => column.name.clone(),
-        },
-        kind: column.kind.as_str().to_owned(),
-        native: column.native.clone(),
-        nullable: nullable(&catalog, &column.name),
+    let learned = Learned {
+        columns: columns(&endpoint.needed(), &output, &table)?,
+        key: table.key,
     };
-    learned.columns = output.columns.iter().enumerate().map(learn).collect();
     // An empty result may come without its columns.
     if output.rows == 0 && output.columns.is_empty() {
         return Ok(learned);
@@ -102,24 +98,24 @@ pub async fn learn(
 }
 
 /// What a whole result says of the published columns.
-fn of_whole(endpoint: &EndpointSnapshot, output: &Output) -> Result<Learned, Cause> {
+fn of_whole(needed: &[String], output: &Output) -> Result<Learned, Cause> {
     let mut learned = Learned::default();
     if output.rows == 0 && output.columns.is_empty() {
         return Ok(learned);
     }
     let mut missing = Vec::new();
-    for name in endpoint.needed() {
+    for name in needed {
         match output.column(name) {
             Some(column) => {
                 let column = &output.columns[column];
                 learned.columns.push(LearnedColumn {
-                    name: name.to_owned(),
+                    name: name.clone(),
                     kind: column.kind.as_str().to_owned(),
                     native: column.native.clone(),
                     nullable: Some(column.nullable),
                 });
             }
-            None => missing.push(("fields", name.to_owned())),
+            None => missing.push(("fields", name.clone())),
         }
     }
     match missing.is_empty() {
@@ -155,38 +151,259 @@ async fn unknown_names(
     }
 }
 
-/// The fields of the first table in a catalog that are its key.
-fn primary_key(catalog: &Output) -> Vec<String> {
-    let (field, key) = (place(catalog, "field"), place(catalog, "primary_key"));
-    first_table(catalog)
-        .filter(|row| catalog.cell(*row, key).as_bool() == Some(true))
-        .filter_map(|row| catalog.cell(row, field).as_str().map(str::to_owned))
-        .collect()
+/// What a catalog says of the fields of its first table.
+#[derive(Debug, Default)]
+struct Table {
+    /// Those of its primary key.
+    key: Vec<String>,
+    /// Whether a field may be NULL, as far as it says; the first of a name counts.
+    nullable: HashMap<String, Option<bool>>,
+    /// The same by names in lower case.
+    nullable_in_any_case: HashMap<String, Option<bool>>,
 }
 
-/// Whether a field of the first table in a catalog may be NULL, as far as it says.
-fn nullable(catalog: &Output, name: &str) -> Option<bool> {
-    let (field, nullable) = (place(catalog, "field"), place(catalog, "nullable"));
-    let find = |is_it: fn(&str, &str) -> bool| {
-        let mut rows = first_table(catalog);
-        rows.find(|row| {
-            catalog
-                .cell(*row, field)
-                .as_str()
-                .is_some_and(|known| is_it(known, name))
-        })
+impl Table {
+    /// Reads each row once: there may be many of them, and of columns that are looked for.
+    fn of(catalog: &Output) -> Result<Table, Cause> {
+        let [schema, field, nullable, key] = ["schema", "field", "nullable", "primary_key"]
+            .map(|name| catalog.column(name).unwrap_or(usize::MAX));
+        let first = catalog.cell(0, schema);
+        let mut table = Table::default();
+        let mut key_bytes = 0;
+        for row in (0..catalog.rows).filter(|row| catalog.cell(*row, schema) == first) {
+            let name = catalog.cell(row, field);
+            let Some(name) = name.as_str() else {
+                continue;
+            };
+            if catalog.cell(row, key).as_bool() == Some(true) {
+                key_bytes += name.len();
+                table.key.push(name.to_owned());
+            }
+            if table.key.len() > KEY_FIELDS_MAX || key_bytes > KEY_BYTES_MAX {
+                return Err(Cause::bad_answer(format!(
+                    "the table's primary key has more than {KEY_FIELDS_MAX} fields or {KEY_BYTES_MAX} bytes of names"
+                )));
+            }
+            let is_nullable = catalog.cell(row, nullable).as_bool();
+            let folded = name.to_ascii_lowercase();
+            table.nullable.entry(name.to_owned()).or_insert(is_nullable);
+            let in_any_case = table.nullable_in_any_case.entry(folded);
+            in_any_case.or_insert(is_nullable);
+        }
+        Ok(table)
+    }
+
+    fn nullable(&self, name: &str) -> Option<bool> {
+        let in_any_case = || self.nullable_in_any_case.get(&name.to_ascii_lowercase());
+        *self.nullable.get(name).or_else(in_any_case)?
+    }
+}
+
+/// The columns that were asked for, as the source has them.
+fn columns(needed: &[&str], output: &Output, table: &Table) -> Result<Vec<LearnedColumn>, Cause> {
+    if output.columns.len() > needed.len() {
+        return Err(other_columns());
+    }
+    let learn = |(at, column): (usize, &Column)| LearnedColumn {
+        // By the name that it was asked by: `ID` and `id` are one column to SQLite.
+        name: match needed.get(at) {
+            Some(name) if name.eq_ignore_ascii_case(&column.name) => (*name).to_owned(),
+            _ => column.name.clone(),
+        },
+        kind: column.kind.as_str().to_owned(),
+        native: column.native.clone(),
+        nullable: table.nullable(&column.name),
     };
-    let row = find(|known, name| known == name).or_else(|| find(str::eq_ignore_ascii_case));
-    catalog.cell(row?, nullable).as_bool()
+    Ok(output.columns.iter().enumerate().map(learn).collect())
 }
 
-fn place(catalog: &Output, column: &str) -> usize {
-    catalog.column(column).unwrap_or(usize::MAX)
+/// What a source answers that was asked for some columns and has others.
+pub(super) fn other_columns() -> Cause {
+    Cause::bad_answer("the source answered with other columns than the published ones")
 }
 
-/// The rows of a catalog that are of its first table.
-fn first_table(catalog: &Output) -> impl Iterator<Item = usize> {
-    let schema = place(catalog, "schema");
-    let is_of_it = move |row: &usize| catalog.cell(*row, schema) == catalog.cell(0, schema);
-    (0..catalog.rows).filter(is_of_it)
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use souk_sandbox::{Batch, Chunk, ColumnData, ColumnKind, FaultKind, VarLen};
+
+    use super::*;
+
+    fn column(name: &str, kind: ColumnKind) -> Column {
+        Column {
+            name: name.to_owned(),
+            kind,
+            nullable: true,
+            native: "native".to_owned(),
+        }
+    }
+
+    /// No rows of columns with these names.
+    fn answer<'a>(names: impl Iterator<Item = &'a str>) -> Output {
+        let columns: Vec<Column> = names.map(|name| column(name, ColumnKind::Int64)).collect();
+        Output::new(columns.into(), Vec::new(), 0)
+    }
+
+    /// Of each field its schema, its name, whether it may be NULL and whether it is of the key.
+    fn catalog(fields: &[(&str, &str, bool, bool)]) -> Output {
+        let texts = |of: fn(&(&str, &str, bool, bool)) -> Vec<u8>| {
+            let mut texts = VarLen {
+                offsets: vec![0],
+                bytes: Vec::new(),
+            };
+            for field in fields {
+                texts.bytes.extend_from_slice(&of(field));
+                texts.offsets.push(texts.bytes.len() as i32);
+            }
+            ColumnData::VarLen(texts)
+        };
+        let flags = |of: fn(&(&str, &str, bool, bool)) -> bool| {
+            let mut bits = vec![0u8; fields.len().div_ceil(8)];
+            for (place, _) in fields.iter().enumerate().filter(|(_, field)| of(field)) {
+                bits[place / 8] |= 1 << (place % 8);
+            }
+            ColumnData::Bits(bits)
+        };
+        let columns = vec![
+            column("schema", ColumnKind::Text),
+            column("field", ColumnKind::Text),
+            column("nullable", ColumnKind::Boolean),
+            column("primary_key", ColumnKind::Boolean),
+        ];
+        let chunks = [
+            texts(|field| field.0.as_bytes().to_vec()),
+            texts(|field| field.1.as_bytes().to_vec()),
+            flags(|field| field.2),
+            flags(|field| field.3),
+        ];
+        let chunk = |data| Chunk {
+            validity: None,
+            data,
+        };
+        let batch = Batch {
+            rows: fields.len() as u32,
+            chunks: chunks.into_iter().map(chunk).collect(),
+        };
+        Output::new(columns.into(), vec![batch], 0)
+    }
+
+    fn bad_answer<T>(result: Result<T, Cause>) -> String {
+        match result {
+            Err(Cause::Fault(fault)) if fault.kind == FaultKind::BadAnswer => fault.message,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("it was learnt from"),
+        }
+    }
+
+    /// A field is found by its own name, else by that in another case, in the first table only; the first of several counts.
+    #[test]
+    fn fields_are_found_as_the_source_names_them() {
+        let table = Table::of(&catalog(&[
+            ("a", "ID", true, false),
+            ("a", "id", false, true),
+            ("b", "id", true, false),
+            ("a", "Name", false, true),
+            ("a", "name", true, false),
+            ("a", "name", false, false),
+            ("b", "elsewhere", false, true),
+        ]))
+        .unwrap();
+        assert_eq!(table.key, ["id", "Name"]);
+        let of = |name| table.nullable(name);
+        assert_eq!(
+            [of("id"), of("ID"), of("Id")],
+            [Some(false), Some(true), Some(true)]
+        );
+        assert_eq!([of("name"), of("NAME")], [Some(true), Some(false)]);
+        assert_eq!([of("elsewhere"), of("")], [None, None]);
+        let nothing = Table::of(&Output::default()).unwrap();
+        assert_eq!((nothing.nullable("id"), nothing.key.len()), (None, 0));
+
+        let learnt = columns(
+            &["id", "NAME", "other"],
+            &answer(["ID", "NAME", "x"].into_iter()),
+            &table,
+        );
+        let learnt = learnt.unwrap();
+        let learnt = learnt
+            .iter()
+            .map(|column| (column.name.as_str(), column.nullable));
+        let learnt: Vec<(&str, Option<bool>)> = learnt.collect();
+        assert_eq!(
+            learnt,
+            [("id", Some(true)), ("NAME", Some(false)), ("x", None)]
+        );
+    }
+
+    /// As many columns and fields as a source may answer with take no longer than their number: each looked for among all would take seconds.
+    #[test]
+    fn wide_tables_are_learnt_at_once() {
+        let named = |number: usize| format!("{}{number}", "Größe ".repeat(16));
+        let names: Vec<String> = (0..CATALOG_ROWS_MAX as usize).map(named).collect();
+        let fields = names.iter().enumerate();
+        let fields: Vec<(&str, &str, bool, bool)> = fields
+            .map(|(number, name)| ("public", name.as_str(), number % 3 == 0, number == 7))
+            .collect();
+        let catalog = catalog(&fields);
+        // The last ones, in another case, so that a search would see all the others before.
+        let asked: Vec<String> = names[400..]
+            .iter()
+            .map(|name| name.to_ascii_lowercase())
+            .collect();
+        let needed: Vec<&str> = asked.iter().map(String::as_str).collect();
+        let output = answer(needed.iter().copied());
+        let began = Instant::now();
+        let table = Table::of(&catalog).unwrap();
+        let learnt = columns(&needed, &output, &table).unwrap();
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert_eq!((learnt.len(), table.key.as_slice()), (1_600, &names[7..8]));
+        for (place, column) in learnt.iter().enumerate() {
+            assert_eq!(
+                column.nullable,
+                Some((place + 400) % 3 == 0),
+                "{}",
+                column.name
+            );
+        }
+    }
+
+    /// A column more than were asked for is no answer, and fewer are one: which are missing is told by their names.
+    #[test]
+    fn more_columns_than_were_asked_for_are_refused() {
+        let (table, two) = (Table::default(), ["a", "b"]);
+        assert_eq!(
+            columns(&two, &answer(two.into_iter()), &table)
+                .unwrap()
+                .len(),
+            2
+        );
+        assert_eq!(
+            columns(&two, &answer(["a"].into_iter()), &table)
+                .unwrap()
+                .len(),
+            1
+        );
+        let more = columns(&two, &answer(["a", "b", "c"].into_iter()), &table);
+        assert!(bad_answer(more).contains("other columns than the published ones"));
+    }
+
+    /// Every page is sorted by the key: one that no engine has is refused.
+    #[test]
+    fn keys_are_bounded() {
+        let of = |count: usize, bytes: usize| {
+            let names: Vec<String> = (0..count)
+                .map(|number| format!("{number:0bytes$}"))
+                .collect();
+            let fields: Vec<(&str, &str, bool, bool)> = names
+                .iter()
+                .map(|name| ("public", name.as_str(), false, true))
+                .collect();
+            Table::of(&catalog(&fields)).map(|table| table.key.len())
+        };
+        assert_eq!(of(KEY_FIELDS_MAX, 10).unwrap(), KEY_FIELDS_MAX);
+        assert!(bad_answer(of(KEY_FIELDS_MAX + 1, 10)).contains("primary key"));
+        assert!(bad_answer(of(2, KEY_BYTES_MAX / 2 + 1)).contains("primary key"));
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use souk_sandbox::{FaultKind, Limits, Output, Query, Request, json};
 
 use super::asked::{Asked, PAGE_BYTES_MAX};
+use super::large::worked;
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
@@ -46,11 +47,12 @@ pub(super) async fn page(
     asked: &Asked<'_>,
     deadline: Instant,
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
-    let mut output = ask(app, endpoint, text, deadline).await?;
+    let output = ask(app, endpoint, text, deadline).await?;
     let published = published(endpoint, asked, &output)?;
     let start = usize::try_from(asked.from.offset()).unwrap_or(usize::MAX);
-    output.skip(start);
-    output.truncate(asked.page.fetch() as usize);
+    let rows = asked.page.fetch() as usize;
+    let cut = move |output: Output| cut(output, start, rows);
+    let output = worked(app, &endpoint.row.company_id, deadline, output, cut).await?;
     let statement = PageStatement {
         text: text.into(),
         slots: Vec::new(),
@@ -64,6 +66,13 @@ pub(super) async fn page(
         keys: Vec::new(),
     };
     Ok((Arc::new(statement), output))
+}
+
+/// So many rows of a result, from `start` on. All others are dropped.
+fn cut(mut output: Output, start: usize, rows: usize) -> Output {
+    output.skip(start);
+    output.truncate(rows);
+    output
 }
 
 /// Where the result has the fields that are wanted.

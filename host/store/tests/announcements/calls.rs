@@ -245,7 +245,7 @@ async fn product<K: Kind>(
     };
     assert!(witness.of("products::update", update).await);
     let tested = Tested {
-        sample: "[]".into(),
+        sample: Some("[]".into()),
         learned: Some("{}".into()),
         allow_ai_training: true,
     };
