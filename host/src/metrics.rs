@@ -1,9 +1,11 @@
 //! `GET /metrics` for Prometheus (OpenMetrics text), on a listener of its own: it has no key, so it must not stand beside the API.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -21,11 +23,17 @@ use souk_api::ApiState;
 use souk_api::observed::Seen;
 use souk_domain::time::Timestamp;
 use souk_store::idempotency::{self, Kept};
+use souk_store::shares::{self, Taken};
 use souk_store::{AnyConnection, StoreError, deliveries};
+use tokio::sync::Mutex;
 
 use crate::listener::Connections;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// What companies have in the store is not looked at with each scrape: that reads whole tables, and changes slowly.
+const SHARES_EVERY: Duration = Duration::from_secs(300);
+/// Companies that are named for what their uploads take to compile, those that take most: as many as for anything else ([`souk_sandbox`]).
+const COMPILED_MAX: usize = 20;
 
 /// Serves until the process ends. The address comes back: port 0 picks a free one.
 pub async fn start(
@@ -39,7 +47,11 @@ pub async fn start(
     let address = listener.local_addr()?;
     let router = Router::new()
         .route("/metrics", get(metrics))
-        .with_state((api, connections));
+        .with_state(Watched {
+            api,
+            connections,
+            shares: Arc::default(),
+        });
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).await {
             tracing::error!(%error, "metrics are no longer served");
@@ -48,10 +60,24 @@ pub async fn start(
     Ok(address)
 }
 
-async fn metrics(State((api, connections)): State<(ApiState, Connections)>) -> Response {
+/// What is scraped.
+#[derive(Clone)]
+struct Watched {
+    api: ApiState,
+    connections: Connections,
+    /// What companies had in the store when it was looked at last.
+    shares: Arc<Mutex<Option<(Instant, Shares)>>>,
+}
+
+async fn metrics(State(watched): State<Watched>) -> Response {
+    let Watched {
+        api,
+        connections,
+        shares,
+    } = watched;
     // A store that does not answer is told by /readyz; the rest is still worth knowing.
     let stored = match api.app().db.read().await {
-        Ok(mut read) => Stored::read(&mut read).await.ok(),
+        Ok(mut read) => Stored::read(&mut read, &shares).await.ok(),
         Err(_) => None,
     };
     let mut registry = Registry::with_prefix("souk");
@@ -78,10 +104,14 @@ struct Stored {
     deliveries_waiting: i64,
     /// How long the first of them has been due.
     delivery_delay: Duration,
+    shares: Shares,
 }
 
 impl Stored {
-    async fn read(db: &mut AnyConnection) -> Result<Stored, StoreError> {
+    async fn read(
+        db: &mut AnyConnection,
+        shares: &Mutex<Option<(Instant, Shares)>>,
+    ) -> Result<Stored, StoreError> {
         let kept = idempotency::kept_in_all(db).await?;
         let (deliveries_waiting, first) = deliveries::waiting(db).await?;
         let now = Timestamp::from(SystemTime::now());
@@ -90,7 +120,38 @@ impl Stored {
             kept,
             deliveries_waiting,
             delivery_delay: Duration::from_micros(u64::try_from(late).unwrap_or(0)),
+            shares: Shares::of_late(db, shares).await?,
         })
+    }
+}
+
+/// What companies have in the store.
+#[derive(Clone, Copy)]
+struct Shares {
+    connections: Taken,
+    connector_bytes: Taken,
+    file_bytes: Taken,
+}
+
+impl Shares {
+    /// As it was within the last [`SHARES_EVERY`].
+    async fn of_late(
+        db: &mut AnyConnection,
+        known: &Mutex<Option<(Instant, Shares)>>,
+    ) -> Result<Shares, StoreError> {
+        let mut known = known.lock().await;
+        if let Some((at, shares)) = *known
+            && at.elapsed() < SHARES_EVERY
+        {
+            return Ok(shares);
+        }
+        let shares = Shares {
+            connections: shares::connections(db).await?,
+            connector_bytes: shares::connector_bytes(db).await?,
+            file_bytes: shares::file_bytes(db).await?,
+        };
+        *known = Some((Instant::now(), shares));
+        Ok(shares)
     }
 }
 
@@ -112,6 +173,7 @@ impl Collector for Host {
         self.calls(&mut encoder)?;
         self.money(&mut encoder)?;
         self.files(&mut encoder)?;
+        self.work(&mut encoder)?;
         self.state(&mut encoder)?;
         let counts = self.connections.counts();
         let recorder = self.api.settings().recorder.clone();
@@ -270,6 +332,43 @@ impl Host {
         one(encoder, "files_cached_bytes", help, bytes)
     }
 
+    /// What is done for companies beside their calls.
+    fn work(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let app = self.api.app();
+        let in_flight = app.deliveries.by_company();
+        let all: u64 = in_flight.iter().map(|(_, attempts)| attempts).sum();
+        one(
+            encoder,
+            "webhook_deliveries_in_flight",
+            "Deliveries to webhooks that are being attempted",
+            ConstGauge::new(all),
+        )?;
+        let help = "Deliveries to a company's webhooks that are being attempted";
+        let values = in_flight
+            .iter()
+            .map(|(company, attempts)| (company.as_str(), *attempts));
+        of_companies(
+            encoder,
+            "company_webhook_deliveries_in_flight",
+            help,
+            values,
+        )?;
+        one(
+            encoder,
+            "compile_seconds",
+            "Time that companies' uploads of connectors took to compile",
+            ConstCounter::new(app.connectors.compiled_for().as_secs_f64()),
+        )?;
+        let mut compiled = app.connectors.compiled_by_company();
+        compiled.sort_unstable_by_key(|(_, spent)| Reverse(*spent));
+        compiled.truncate(COMPILED_MAX);
+        let help = "The same of a company in the hour that began with the first of them";
+        let values = compiled
+            .iter()
+            .map(|(company, spent)| (company.as_str(), spent.as_secs()));
+        of_companies(encoder, "company_compile_seconds", help, values)
+    }
+
     fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let app = self.api.app();
         let mut gauge = |name, help, value| one(encoder, name, help, ConstGauge::new(value));
@@ -327,7 +426,39 @@ impl Host {
             "webhook_delivery_delay_seconds",
             "For how long the delivery that should have been attempted first has been due",
             stored.delivery_delay.as_secs(),
-        )
+        )?;
+        let shares = &stored.shares;
+        for (name, help, value) in [
+            (
+                "data_connections",
+                "Data connections that companies have",
+                shares.connections.in_all,
+            ),
+            (
+                "data_connections_of_largest_company",
+                "Data connections of the company that has most",
+                shares.connections.by_largest,
+            ),
+            (
+                "uploaded_connector_bytes",
+                "Versions of connectors that companies have uploaded",
+                shares.connector_bytes.in_all,
+            ),
+            (
+                "uploaded_connector_bytes_of_largest_company",
+                "Uploaded connectors of the company that has most",
+                shares.connector_bytes.by_largest,
+            ),
+            ("file_bytes", "Companies' files", shares.file_bytes.in_all),
+            (
+                "file_bytes_of_largest_company",
+                "Files of the company that has most",
+                shares.file_bytes.by_largest,
+            ),
+        ] {
+            gauge(name, help, value.cast_unsigned())?;
+        }
+        Ok(())
     }
 }
 
@@ -394,4 +525,19 @@ fn one(
     metric: impl EncodeMetric + TypedMetric,
 ) -> fmt::Result {
     metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
+}
+
+/// A gauge with a value for each of these companies.
+fn of_companies<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (&'a str, u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (company, value) in values {
+        let labels = [("company", company)];
+        ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
 }

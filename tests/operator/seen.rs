@@ -185,8 +185,8 @@ async fn scraped(metrics: &str) -> String {
     text.expect("text")
 }
 
-/// What a company's guests compute and hold, and what of its webhooks waits, is seen; and every name that the alerting rules and the dashboard ask
-/// for is there.
+/// What a company's guests compute and hold, what it has in the store, and what of its webhooks is attempted and waits, is seen; and every name
+/// that the alerting rules and the dashboard ask for is there.
 #[tokio::test]
 async fn what_is_watched_is_there() {
     let (redis, files) = (Redis::start().await, S3::start().await);
@@ -206,16 +206,23 @@ async fn what_is_watched_is_there() {
     for wish in ["loops", "fine"] {
         seller.execute(&asset, json!({"wish": wish})).await;
     }
-    let receiver = Receiver::start().await;
+    let file = seller.path("/files/some.db");
+    let put = seller.client.put_bytes(&file, vec![7; 1_000]).await;
+    put.expect(201);
+    let (receiver, silent) = (Receiver::start().await, Receiver::start().await);
     receiver.always(Reply::Status(500));
-    let hook = json!({"url": receiver.url(), "event_types": ["api_key.revoked"]});
+    silent.always(Reply::Silence);
     let hooks = seller.path("/webhooks");
-    seller.client.post(&hooks, hook).await.expect(201);
+    for receiver in [&receiver, &silent] {
+        let hook = json!({"url": receiver.url(), "event_types": ["api_key.revoked"]});
+        seller.client.post(&hooks, hook).await.expect(201);
+    }
     let keys = seller.path("/api-keys");
     let key = seller.client.post(&keys, json!({"name": "brief"})).await;
     let key = format!("{keys}/{}", key.expect(201).text("/data/id"));
     seller.client.delete(&key).await.expect(204);
     receiver.wait_for(1).await;
+    silent.wait_for(1).await;
 
     let text = scraped(&metrics).await;
     let of = |name: &str| value(&text, &format!("{name}{{company=\"{}\"}}", seller.id));
@@ -226,9 +233,28 @@ async fn what_is_watched_is_there() {
     assert!(
         value(&text, "souk_sandbox_guest_memory_bytes") >= of("souk_company_guest_memory_bytes")
     );
-    // It is attempted again in some seconds, and is not late until then.
-    assert_eq!(value(&text, "souk_webhook_deliveries_waiting"), 1.0);
+    assert_eq!(of("souk_company_data_connections_in_use"), 1.0);
+    // One is attempted again in some seconds, and is not late until then; the other is being attempted.
+    assert_eq!(value(&text, "souk_webhook_deliveries_waiting"), 2.0);
     assert!(value(&text, "souk_webhook_delivery_delay_seconds") < 5.0);
+    let attempted = value(&text, "souk_webhook_deliveries_in_flight");
+    assert!(attempted >= 1.0, "{text}");
+    assert_eq!(
+        of("souk_company_webhook_deliveries_in_flight"),
+        attempted,
+        "{text}"
+    );
+    for (name, has) in [
+        ("data_connections", 1),
+        ("uploaded_connector_bytes", guests::MOODY.len()),
+        ("file_bytes", 1_000),
+    ] {
+        for whose in ["", "_of_largest_company"] {
+            let name = format!("souk_{name}{whose}");
+            assert_eq!(value(&text, &name), has as f64, "{name}");
+        }
+    }
+    assert!(value(&text, "souk_compile_seconds_total") >= 0.0);
     let names: BTreeSet<&str> = [ALERTS, DASHBOARD]
         .iter()
         .flat_map(|text| {

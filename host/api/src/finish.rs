@@ -383,8 +383,8 @@ impl Call {
                     blame = problem.member("blame"),
                     reason = problem.member("reason"),
                     execution_id = problem.member("execution_id"),
-                    message = problem.message(),
-                    cause = problem.cause(),
+                    message = logged(problem.message()),
+                    cause = problem.cause().map(logged),
                     ms = self.began.elapsed().as_millis() as u64,
                     unsaid = (unsaid > 0).then_some(unsaid),
                 )
@@ -493,6 +493,12 @@ pub fn unreadable(state: &ApiState, status: StatusCode, peer: IpAddr) -> Respons
     response.headers_mut().extend(headers);
     call.finish(state, &mut response);
     response.map(|_| body)
+}
+
+/// A line of the log has the beginning of what somebody else may have written.
+fn logged(text: &str) -> &str {
+    const LOGGED_BYTES_MAX: usize = 2_048;
+    &text[..text.floor_char_boundary(LOGGED_BYTES_MAX)]
 }
 
 fn is_json(response: &Response) -> bool {

@@ -6,7 +6,7 @@
 use crate::caller::Caller;
 use crate::cookies;
 use crate::finish::Call;
-use crate::limiter::Limits;
+use crate::limiter::{Limits, under_load};
 use crate::mounted::Mounted;
 use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::pace::Pace;
@@ -15,6 +15,7 @@ use crate::problem::Problem;
 use crate::refusals;
 use crate::router::parameters;
 use crate::state::ApiState;
+use crate::unread::Tally;
 use crate::uploads::Place;
 use axum::extract::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -40,28 +41,25 @@ pub struct Passed {
 }
 
 /// A place among the calls in flight; dropping it frees it.
-pub struct InFlight {
-    principal: Cached<Principal>,
-    state: ApiState,
-}
+pub struct InFlight(Cached<Principal>);
 
 impl InFlight {
     /// `None`: the key or its company have as many as they may.
     fn enter(state: &ApiState, principal: &Cached<Principal>) -> Option<InFlight> {
-        let company = (&*principal.unread, state.settings().company_calls_max);
-        let entered = state.limiter().enter(&principal.buckets, company);
-        entered.then(|| InFlight {
-            principal: principal.clone(),
-            state: state.clone(),
-        })
+        let entered = principal.buckets.enter(calls_of(state, principal));
+        entered.then(|| InFlight(principal.clone()))
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let (principal, limiter) = (&self.principal, self.state.limiter());
-        limiter.leave(&principal.buckets, &principal.unread);
+        self.0.buckets.leave(&self.0.unread);
     }
+}
+
+/// What counts the calls in flight of a caller's company, and how many it may have.
+fn calls_of<'a>(state: &ApiState, principal: &'a Principal) -> (&'a Tally, u32) {
+    (&principal.unread, state.settings().company_calls_max)
 }
 
 /// Lets a request pass to its handler, with its [`Caller`] and [`Query`] in the extensions.
@@ -107,7 +105,7 @@ pub async fn pass(
         operation: mounted.bucket.zip(operation.hourly),
     };
     if operation.runs_connector {
-        limits.own = state.limiter().under_load(limits.own);
+        limits.own = under_load(limits.own, calls_of(state, &principal));
     }
     call.recognise(principal.clone(), limits);
 

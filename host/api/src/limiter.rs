@@ -16,10 +16,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use window::Window;
 
-pub use buckets::{Buckets, Limits, Scope};
+pub use buckets::{Buckets, IN_FLIGHT_MAX, Limits, Scope};
 pub use shared::Shared;
 pub use window::Quota;
 
@@ -31,11 +30,9 @@ const SHARDS: usize = 32;
 const ACTORS_PER_SHARD: usize = 2_000;
 /// Addresses kept per shard; when all windows are live, the rest share one bucket rather than memory.
 const ADDRESSES_PER_SHARD: usize = 4_000;
-/// Calls that run a connector, in flight at once, per key.
-pub const IN_FLIGHT_MAX: u32 = 128;
-/// Calls that run a connector, in flight in this process, beyond which the hourly limit of keys is halved, and then quartered.
-const LOAD_HIGH: u32 = 1_024;
-const LOAD_FULL: u32 = 4_096;
+/// Eighths of a company's places for calls that run a connector, from which on the hourly limit of its keys is halved, and then quartered.
+const LOAD_HIGH: u32 = 4;
+const LOAD_FULL: u32 = 7;
 
 /// What is counted of an address.
 #[derive(Default)]
@@ -58,7 +55,6 @@ pub struct Limiter {
     operations: Arc<[&'static str]>,
     shared: Option<Arc<Shared>>,
     address_limit: u32,
-    load: AtomicU32,
 }
 
 impl Limiter {
@@ -76,7 +72,6 @@ impl Limiter {
             operations: operations.into(),
             shared,
             address_limit,
-            load: AtomicU32::new(0),
         }
     }
 
@@ -161,37 +156,20 @@ impl Limiter {
         shard.entry(address).or_default().clone()
     }
 
-    /// Takes a place among the calls in flight of a key, and of its company whatever its number of keys, unless they have none left. Whoever has
-    /// taken one leaves it ([`Limiter::leave`]).
-    pub fn enter(&self, buckets: &Buckets, (company, calls_max): (&Tally, u32)) -> bool {
-        if buckets.in_flight.fetch_add(1, Relaxed) >= IN_FLIGHT_MAX
-            || !company.begin_call(calls_max)
-        {
-            buckets.in_flight.fetch_sub(1, Relaxed);
-            return false;
-        }
-        self.load.fetch_add(1, Relaxed);
-        true
-    }
-
-    /// Frees a place.
-    pub fn leave(&self, buckets: &Buckets, company: &Tally) {
-        buckets.in_flight.fetch_sub(1, Relaxed);
-        company.end_call();
-        self.load.fetch_sub(1, Relaxed);
-    }
-
-    /// A key's hourly limit on calls that run a connector, lowered while this process has very many of them in flight.
-    pub fn under_load(&self, limit: u32) -> u32 {
-        match self.load.load(Relaxed) {
-            load if load < LOAD_HIGH => limit,
-            load if load < LOAD_FULL => (limit / 2).max(1),
-            _ => (limit / 4).max(1),
-        }
-    }
-
     fn shard(&self, value: &impl Hash) -> usize {
         self.hasher.hash_one(value) as usize % SHARDS
+    }
+}
+
+/// A key's hourly limit on calls that run a connector, lowered while its company has very many of them in flight: others' lower nobody's.
+pub fn under_load(limit: u32, (company, calls_max): (&Tally, u32)) -> u32 {
+    let load = company.calls().saturating_mul(8);
+    if load < calls_max.saturating_mul(LOAD_HIGH) {
+        limit
+    } else if load < calls_max.saturating_mul(LOAD_FULL) {
+        (limit / 2).max(1)
+    } else {
+        (limit / 4).max(1)
     }
 }
 
@@ -260,61 +238,72 @@ mod tests {
     /// The 129th call in flight is refused until one ends.
     #[test]
     fn calls_in_flight_are_bounded_per_key() {
-        let limiter = Arc::new(Limiter::new(&[], 1, None));
+        let limiter = Limiter::new(&[], 1, None);
         let buckets = limiter.buckets(&actor(), NOW);
-        let company = Unread::default().company(&CompanyId::generate());
-        let enter = || limiter.enter(&buckets, (&company, 1_000));
+        let company = Unread::new(u64::MAX).company(&CompanyId::generate());
+        let enter = || buckets.enter((&company, 1_000));
         assert!((0..IN_FLIGHT_MAX).all(|_| enter()));
         assert!(!enter());
-        limiter.leave(&buckets, &company);
+        buckets.leave(&company);
         assert!(enter());
     }
 
-    /// The more connectors run, the less an hour has for those that run more; and all of it again when they have ended.
+    /// The more calls a company has in flight, the less an hour has for its keys, and all of it again when they have ended; for others' keys it
+    /// always has the same.
     #[test]
-    fn limits_are_lower_under_load() {
-        let limiter = Arc::new(Limiter::new(&[], 1, None));
-        let company = Unread::default().company(&CompanyId::generate());
+    fn limits_are_lower_under_the_companys_own_load() {
+        const CALLS_MAX: u32 = 512;
+        let limiter = Limiter::new(&[], 1, None);
+        let companies = Unread::new(u64::MAX);
+        let [busy, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
+        let limits =
+            |company: &Tally| [1_000, 1].map(|limit| under_load(limit, (company, CALLS_MAX)));
         let mut held = Vec::new();
-        let mut hold = |calls: u32| {
-            while held.len() < calls as usize {
-                let buckets = limiter.buckets(&actor(), NOW);
-                for _ in 0..IN_FLIGHT_MAX {
-                    assert!(limiter.enter(&buckets, (&company, u32::MAX)));
-                    held.push(buckets.clone());
-                }
-            }
-            for buckets in held.drain(calls as usize..) {
-                limiter.leave(&buckets, &company);
-            }
-            [limiter.under_load(1_000), limiter.under_load(1)]
-        };
-        for (calls, limits) in [
+        for (calls, lowered) in [
             (0, [1_000, 1]),
-            (1_023, [1_000, 1]),
-            (1_024, [500, 1]),
-            (4_095, [500, 1]),
-            (4_096, [250, 1]),
-            (4_095, [500, 1]),
-            (1_023, [1_000, 1]),
+            (255, [1_000, 1]),
+            (256, [500, 1]),
+            (447, [500, 1]),
+            (448, [250, 1]),
+            (512, [250, 1]),
+            (447, [500, 1]),
+            (255, [1_000, 1]),
         ] {
-            assert_eq!(hold(calls), limits, "{calls}");
+            while held.len() < calls {
+                let buckets = limiter.buckets(&actor(), NOW);
+                assert!(buckets.enter((&busy, CALLS_MAX)));
+                held.push(buckets);
+            }
+            for buckets in held.drain(calls..) {
+                buckets.leave(&busy);
+            }
+            assert_eq!(limits(&busy), lowered, "{calls}");
+            assert_eq!(limits(&other), [1_000, 1], "{calls}");
+        }
+    }
+
+    /// A company that may have a single call in flight has its whole hour.
+    #[test]
+    fn an_idle_company_is_not_under_load() {
+        let company = Unread::new(u64::MAX).company(&CompanyId::generate());
+        for calls_max in [1, 2, u32::MAX] {
+            assert_eq!(under_load(1_000, (&company, calls_max)), 1_000);
         }
     }
 
     /// Another key of the same company does not find room that there is not, and leaves none taken when it is refused.
     #[test]
     fn calls_in_flight_are_bounded_per_company() {
-        let limiter = Arc::new(Limiter::new(&[], 1, None));
-        let companies = Unread::default();
+        let limiter = Limiter::new(&[], 1, None);
+        let companies = Unread::new(u64::MAX);
         let [one, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
         let [first, second] = [(); 2].map(|()| limiter.buckets(&actor(), NOW));
-        assert!((0..3).all(|_| limiter.enter(&first, (&one, 3))));
+        assert!((0..3).all(|_| first.enter((&one, 3))));
         for _ in 0..2 * IN_FLIGHT_MAX {
-            assert!(!limiter.enter(&second, (&one, 3)));
+            assert!(!second.enter((&one, 3)));
         }
-        assert!(limiter.enter(&second, (&other, 3)));
-        limiter.leave(&first, &one);
-        assert!(limiter.enter(&second, (&one, 3)));
+        assert!(second.enter((&other, 3)));
+        first.leave(&one);
+        assert!(second.enter((&one, 3)));
     }
 }

@@ -105,6 +105,7 @@ catalogue! {
         CONNECTOR_UNHEALTHY: "the version is stored but could not be activated",
         EMAIL_TAKEN: "another user has the address ann@example.org",
         ENGINE_RESERVED: "the engine \"postgres\" is the platform's; choose a slug of your own",
+        FILE_QUOTA_EXCEEDED: "the company's files, with those that are being uploaded, may have at most 17179869184 bytes together; delete some first",
         IDEMPOTENCY_ANSWER_TOO_LARGE: "the request with this Idempotency-Key was executed, once, and its answer was not kept, being large or no JSON; send a new key to execute it anew",
         IDEMPOTENCY_IN_PROGRESS: "a request with this Idempotency-Key is being executed; retry in a moment",
         INVALID_STATE: "its state does not allow this",

@@ -72,20 +72,38 @@ fn compile_config() -> Config {
     config
 }
 
+/// What all sessions have together.
+struct Room {
+    instances: u32,
+    core_instances: u32,
+    memories: u32,
+    tables: u32,
+}
+
+impl Room {
+    /// Every session may have as much as one may: who has the largest component takes nothing from others.
+    fn of(sessions: u32) -> Room {
+        let instances = sessions + SPARE_INSTANCES;
+        Room {
+            instances,
+            core_instances: instances * INSTANCES_MAX as u32,
+            memories: instances * MEMORIES_MAX as u32,
+            tables: instances * TABLES_MAX as u32,
+        }
+    }
+}
+
 fn pooling(limits: &SandboxLimits, sessions: u32) -> PoolingAllocationConfig {
-    let instances = sessions + SPARE_INSTANCES;
-    let (cores, tables) = (INSTANCES_MAX as u32, TABLES_MAX as u32);
-    let memories = MEMORIES_MAX as u32;
+    let room = Room::of(sessions);
     let mut pool = PoolingAllocationConfig::new();
-    // Room for every session to have as much as one may: who has the largest component takes nothing from others.
-    pool.total_component_instances(instances)
-        .total_core_instances(instances * cores)
-        .total_memories(instances * memories)
-        .total_tables(instances * tables)
-        .total_stacks(instances)
-        .max_core_instances_per_component(cores)
-        .max_tables_per_component(tables)
-        .max_memories_per_component(memories)
+    pool.total_component_instances(room.instances)
+        .total_core_instances(room.core_instances)
+        .total_memories(room.memories)
+        .total_tables(room.tables)
+        .total_stacks(room.instances)
+        .max_core_instances_per_component(INSTANCES_MAX as u32)
+        .max_tables_per_component(TABLES_MAX as u32)
+        .max_memories_per_component(MEMORIES_MAX as u32)
         .table_elements(TABLE_ELEMENTS)
         .max_core_instance_size(INSTANCE_BYTES)
         .max_memory_size(limits.wire_memory_bytes.max(limits.directory_memory_bytes));
@@ -106,4 +124,29 @@ pub(crate) fn fingerprint(engine: &Engine) -> String {
     let mut collect = Collect(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut collect);
     hex::encode(&collect.0.finalize()[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many sessions as a company may have, of components with 16 core instances or with the most that there may be, leave every other
+    /// session as much as one may have.
+    #[test]
+    fn no_component_takes_room_from_others() {
+        let limits = SandboxLimits::default();
+        let most = [INSTANCES_MAX, MEMORIES_MAX, TABLES_MAX].map(|most| most as u32);
+        for sessions in [SESSIONS_MIN, limits.sessions_total] {
+            let room = Room::of(sessions);
+            assert_eq!(room.instances, sessions + SPARE_INSTANCES);
+            let own = sessions.min(limits.quota.sessions as u32);
+            let others = room.instances - own;
+            let has = [room.core_instances, room.memories, room.tables];
+            for component in [[16, 1, 2], most] {
+                for ((has, one), most) in has.into_iter().zip(component).zip(most) {
+                    assert!(one <= most && has - own * one >= others * most);
+                }
+            }
+        }
+    }
 }

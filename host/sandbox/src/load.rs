@@ -219,13 +219,13 @@ fn check(descriptor: &Descriptor) -> Result<(), LoadError> {
     if !is_name(&descriptor.name) {
         return invalid(format!(
             "the connector's name {:?} must match [a-z][a-z0-9-]* and have at most {NAME_BYTES_MAX} letters",
-            descriptor.name
+            beginning(&descriptor.name)
         ));
     }
     if !is_version(&descriptor.version) {
         return invalid(format!(
             "the connector's version {:?} is no semantic version such as 1.2.3",
-            descriptor.version
+            beginning(&descriptor.version)
         ));
     }
     if descriptor.engines.is_empty() || descriptor.engines.len() > ENGINES_MAX {
@@ -238,7 +238,7 @@ fn check(descriptor: &Descriptor) -> Result<(), LoadError> {
         if !is_name(&engine.slug) {
             return invalid(format!(
                 "the engine's slug {:?} must match [a-z][a-z0-9-]*",
-                engine.slug
+                beginning(&engine.slug)
             ));
         }
         if descriptor.engines[..position]
@@ -268,6 +268,11 @@ fn check(descriptor: &Descriptor) -> Result<(), LoadError> {
     }
 }
 
+/// So much is told of a word that may be of any length.
+fn beginning(word: &str) -> String {
+    word.chars().take(NAME_BYTES_MAX).collect()
+}
+
 /// What the host asks of a connector only if it says that it can.
 const ABILITIES: [&str; 4] = ["schema", "pipelining", "cancel", "functions"];
 
@@ -276,7 +281,7 @@ fn unknown_ability(ability: &str) -> Option<String> {
     if ABILITIES.contains(&ability) {
         return None;
     }
-    let shown: String = ability.chars().take(NAME_BYTES_MAX).collect();
+    let shown = beginning(ability);
     let near = ABILITIES
         .iter()
         .find(|known| distance(known, &shown) <= 2)

@@ -1,6 +1,7 @@
 //! What the sandbox does, for Prometheus. Labels are names that an operator gave and companies, never values of callers.
 
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Debug, Error, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,8 +18,15 @@ use crate::pool::Pools;
 use crate::shared::Shared;
 use crate::tenants::Tenant;
 
-/// Companies that are named, those that have computed most: a label for each of thousands helps nobody.
-const COMPANIES_MAX: usize = 100;
+/// Of each kind of use those companies are named that have most of it, so a hundred in all: a label for each of thousands helps nobody.
+const NAMED_FOR_EACH: usize = 20;
+const USES: [fn(&Tenant) -> u64; 5] = [
+    |tenant| tenant.sessions() as u64,
+    |tenant| tenant.memory() as u64,
+    |tenant| tenant.calls() as u64,
+    |tenant| tenant.sockets() as u64,
+    |tenant| tenant.computed_us(),
+];
 
 /// Reads the sandbox when it is scraped.
 pub struct Metrics {
@@ -75,8 +83,13 @@ impl Metrics {
     fn companies(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let mut tenants = self.shared.tenants.all();
         tenants.retain(|tenant| !tenant.company.is_empty());
-        tenants.sort_by_key(|tenant| Reverse(tenant.computed_us()));
-        tenants.truncate(COMPANIES_MAX);
+        let tenants = foremost(tenants);
+        let pools = self.pools.all();
+        let mut connections: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for pool in &pools {
+            let of_company = connections.entry(&pool.source.company).or_default();
+            of_company.insert(&pool.source.connection);
+        }
         let mut family = |name, help, read: &dyn Fn(&Tenant) -> u64| {
             let values = tenants.iter().map(|tenant| {
                 let labels = [("company", tenant.company.as_str())];
@@ -92,6 +105,14 @@ impl Metrics {
         family("company_sessions_open", "Sessions at sources", &|tenant| {
             tenant.sessions() as u64
         })?;
+        family(
+            "company_data_connections_in_use",
+            "Data connections that were asked of late",
+            &|tenant| {
+                let own = connections.get(tenant.company.as_str());
+                own.map_or(0, |own| own.len() as u64)
+            },
+        )?;
         family(
             "company_calls_in_flight",
             "Calls of connectors in flight",
@@ -143,6 +164,18 @@ impl Metrics {
     }
 }
 
+/// Who has most of anything. Where few have any of it, the others are those that have computed most.
+fn foremost(mut tenants: Vec<Arc<Tenant>>) -> Vec<Arc<Tenant>> {
+    let mut named = Vec::new();
+    for used in USES {
+        // Each is read once: what is counted changes while it is sorted.
+        tenants.sort_by_cached_key(|tenant| Reverse((used(tenant), tenant.computed_us())));
+        let most = tenants.len().min(NAMED_FOR_EACH);
+        named.extend(tenants.drain(..most));
+    }
+    named
+}
+
 fn labels_of(connector: &Connector) -> [(&str, &str); 3] {
     let scope = match &connector.scope {
         Scope::Platform => "platform",
@@ -177,4 +210,43 @@ fn labelled<'a, const N: usize, M: EncodeMetric + TypedMetric>(
         value.encode(family.encode_family(&labels)?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tenants::Tenants;
+
+    /// Whoever has most of anything is named, although its guests never compute; the others by what theirs have computed, a hundred in all.
+    #[test]
+    fn whoever_has_most_of_anything_is_named() {
+        let tenants = Tenants::default();
+        for number in 0..200 {
+            tenants
+                .of(&format!("com_{number}"))
+                .computed(1_000 + number);
+        }
+        let [silent, large, wide] = ["silent", "large", "wide"].map(|company| tenants.of(company));
+        let sessions: Vec<_> = (0..64).map_while(|_| silent.take_session(64)).collect();
+        let socket = wide.take_socket(256);
+        assert!(sessions.len() == 64 && socket.is_some());
+        assert!(large.take_memory(1 << 30, 1 << 30));
+        let named = foremost(tenants.all());
+        assert_eq!(named.len(), NAMED_FOR_EACH * USES.len());
+        let is_named = |company: &str| named.iter().any(|tenant| tenant.company == company);
+        for company in ["silent", "large", "wide", "com_199", "com_103"] {
+            assert!(is_named(company), "{company}");
+        }
+        assert!(!is_named("com_102"));
+    }
+
+    /// Where there are few, all are named.
+    #[test]
+    fn few_companies_are_all_named() {
+        let tenants = Tenants::default();
+        for company in ["one", "other"] {
+            tenants.of(company);
+        }
+        assert_eq!(foremost(tenants.all()).len(), 2);
+    }
 }

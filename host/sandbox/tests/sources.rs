@@ -376,12 +376,12 @@ async fn a_warm_start_is_fast() {
         assert_eq!(loaded.unwrap().compile_ms, 0);
     }
     println!("warm start: {:?}", begun.elapsed());
-    // Generous: debug builds on a busy machine. A release build takes a tenth of it.
-    assert!(
-        begun.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        begun.elapsed()
-    );
+    // Debug builds on a busy machine have more; `tests/load/figures starts` holds an optimised one to what is wanted.
+    let longest = match cfg!(debug_assertions) {
+        true => Duration::from_secs(3),
+        false => Duration::from_millis(100),
+    };
+    assert!(begun.elapsed() < longest, "{:?}", begun.elapsed());
     let schema = SchemaFilter {
         schemas: Vec::new(),
         tables: Vec::new(),

@@ -56,6 +56,7 @@ pub mod saved_schemas;
 pub mod sealing;
 pub mod search;
 pub mod sessions;
+pub mod shares;
 pub mod statements;
 pub mod teller;
 pub mod times;

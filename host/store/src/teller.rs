@@ -256,7 +256,7 @@ mod tests {
     use souk_domain::products::Product;
     use std::time::Duration;
 
-    fn run(buyer: &CompanyId) -> Run {
+    pub(super) fn run(buyer: &CompanyId) -> Run {
         Run {
             id: ExecutionId::generate_at(db::now()),
             company: buyer.clone(),

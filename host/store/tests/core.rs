@@ -3,10 +3,15 @@
 mod support;
 
 use souk_domain::actors::Actor;
-use souk_domain::ids::{CompanyId, EndpointId, KeyId, UserId};
+use souk_domain::connections::Target;
+use souk_domain::ids::{CompanyId, ConnectionId, EndpointId, FileId, KeyId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType};
 use souk_domain::roles::{Grant, Permissions, Role};
+use souk_store::connections::{self, Written};
+use souk_store::connectors::{self, PLATFORM, StoredConnector};
+use souk_store::files::{self, File};
 use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
+use souk_store::shares::{self, Taken};
 use souk_store::teller::{Asked, Teller};
 use souk_store::users::{UserFilter, UserStatus};
 use souk_store::{Db, OpenOptions, Part, StoreError, companies, db, founding, usage, users};
@@ -496,5 +501,81 @@ async fn absent_is_not_an_error() {
             .1,
             1
         );
+    }
+}
+
+/// What companies have in the store is counted of all together and of the one that has most, without what is deleted and what is the platform's.
+#[tokio::test]
+async fn what_companies_have_is_counted() {
+    for store in stores().await {
+        let db = &store.db;
+        let [small, large] = ["small", "large"].map(|handle| company(db, handle));
+        let (small, large) = (small.await, large.await);
+        let read = async || {
+            let mut read = db.read().await.unwrap();
+            [
+                shares::connections(&mut read).await.unwrap(),
+                shares::connector_bytes(&mut read).await.unwrap(),
+                shares::file_bytes(&mut read).await.unwrap(),
+            ]
+        };
+        assert_eq!(read().await, [Taken::default(); 3], "{}", store.name);
+
+        let now = db::now();
+        let target = Target::File {
+            name: "a.db".into(),
+        };
+        let written = Written {
+            name: "one",
+            credential_type: "NONE",
+            credentials: b"",
+            target: &target,
+            cloud_provider_id: None,
+            verified_usage_ability: false,
+            statement_timeout_ms: 10_000,
+        };
+        let connector = |scope: &str, version: &str, size_bytes| StoredConnector {
+            scope: scope.to_owned(),
+            name: "x".into(),
+            version: version.to_owned(),
+            digest: "digest".into(),
+            size_bytes,
+            uploaded_by: "key_1".into(),
+            created_at: now,
+            described: None,
+            error: None,
+        };
+        let file = |name: &str, size_bytes| File {
+            name: name.to_owned(),
+            upload_id: FileId::generate().to_string(),
+            size_bytes,
+            sha256: String::new(),
+            created_at: now,
+            updated_at: now,
+        };
+        db.write(async |write| -> Result<_, StoreError> {
+            for (owner, many) in [(&small, 1), (&large, 3)] {
+                let (company, user) = (&owner.company.id, &owner.user.id);
+                let sizes = [("a.db", 10), ("b.db", 20), ("c.db", 30)];
+                for (name, size) in sizes.into_iter().take(many) {
+                    files::put(write, company, &file(name, size)).await?;
+                    let version = connector(company.as_str(), name, 2 * size);
+                    connectors::insert(write, &version).await?;
+                    let id = ConnectionId::generate();
+                    connections::insert(write, &id, company, user, 4, &written, now).await?;
+                }
+                let id = ConnectionId::generate();
+                connections::insert(write, &id, company, user, 4, &written, now).await?;
+                connections::delete(write, company, &id, now).await?;
+            }
+            let platforms = connector(PLATFORM, "1.0.0", 1_000);
+            connectors::insert(write, &platforms).await?;
+            Ok(())
+        })
+        .await
+        .unwrap();
+        let taken = [(4, 3), (140, 120), (70, 60)];
+        let taken = taken.map(|(in_all, by_largest)| Taken { in_all, by_largest });
+        assert_eq!(read().await, taken, "{}", store.name);
     }
 }

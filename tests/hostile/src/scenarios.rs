@@ -223,7 +223,8 @@ fn of_guest(guest: Guest) -> Scenario {
         Guest::PausesForEver => (Http, API, &[LATE][..]),
         Guest::PausesInStart => (Tcp, NOBODY, STUCK),
         Guest::FloodsPauses => (Http, API, BROKEN),
-        Guest::FloodsRequests | Guest::FloodsRequestsInOpen => (Http, SLOW_API, STUCK),
+        // Before any of them is answered.
+        Guest::FloodsRequests | Guest::FloodsRequestsInOpen => (Http, SLOW_API, BROKEN),
         Guest::RecursesForEver
         | Guest::EatsMemoryAtOnce
         | Guest::EatsMemoryInOpen

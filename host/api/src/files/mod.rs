@@ -5,7 +5,9 @@ pub mod get;
 pub mod list;
 pub mod put;
 
-use crate::refusals::{CONFLICT, INVALID_PATH_PARAMETER, INVALID_REQUEST, RESOURCE_IN_USE};
+use crate::refusals::{
+    FILE_QUOTA_EXCEEDED, INVALID_PATH_PARAMETER, INVALID_REQUEST, RESOURCE_IN_USE,
+};
 use crate::{FieldError, Problem, Routes};
 use serde::Serialize;
 use souk_app::files::FileError;
@@ -60,7 +62,7 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
         }
         FileError::TooLarge { max } => Problem::too_large(max),
         error @ (FileError::CompanyFull { .. } | FileError::TooManyFiles { .. }) => {
-            Problem::of(CONFLICT, error.to_string())
+            Problem::of(FILE_QUOTA_EXCEEDED, error.to_string())
         }
         error @ (FileError::Aborted(_) | FileError::Empty) => {
             Problem::of(INVALID_REQUEST, error.to_string())

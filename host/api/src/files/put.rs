@@ -1,5 +1,5 @@
 use super::{FileOut, refusal};
-use crate::refusals::CONFLICT;
+use crate::refusals::FILE_QUOTA_EXCEEDED;
 use crate::{ApiState, Caller, Created, Data, Either, Media, Operation, Path, Problem, Upload};
 use axum::extract::State;
 use http::{HeaderMap, header};
@@ -12,10 +12,11 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
     .notes(
         "The body is the file, 1 byte to 1 GiB, with any content type. 201 for a new name, 200 for a \
          replaced file, which is seen from the next request on. A name is one path segment: letters, \
-         digits, `_`, `.` and `-`, not beginning with `.` or `-`.",
+         digits, `_`, `.` and `-`, not beginning with `.` or `-`. 409 `FILE_QUOTA_EXCEEDED` when the company \
+         has as many files, or bytes of them, as it may have.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[CONFLICT]);
+    .refuses(&[FILE_QUOTA_EXCEEDED]);
 
 /// A file of any kind.
 pub struct AnyFile;

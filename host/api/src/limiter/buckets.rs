@@ -3,12 +3,15 @@
 use super::bucket::Bucket;
 use super::shared::Shared;
 use super::window::Quota;
+use crate::unread::Tally;
 use parking_lot::Mutex;
 use souk_domain::actors::Actor;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+/// Calls that run a connector, in flight at once, per key.
+pub const IN_FLIGHT_MAX: u32 = 128;
 /// What a key is counted for one by one (the products that it previews) in an hour: about 100 bytes each. A catalogue is browsed with far
 /// fewer; who asks for more in an hour waits.
 const EACH_MAX: usize = 1_000;
@@ -33,17 +36,18 @@ impl Scope {
     }
 }
 
-/// The buckets of one actor.
+/// The buckets of one actor. What each call writes, on whatever core, stands together, and apart from what is only read.
+#[repr(C, align(64))]
 pub struct Buckets {
+    own: Bucket,
+    in_flight: AtomicU32,
     actor: Actor,
     /// The operations that have a limit of their own.
     names: Arc<[&'static str]>,
     shared: Option<Arc<Shared>>,
-    own: Bucket,
     operations: Box<[Bucket]>,
     /// Of operations that limit each thing for itself, by the thing.
     each: Mutex<HashMap<Box<str>, Arc<Bucket>>>,
-    pub(super) in_flight: AtomicU32,
 }
 
 /// The limits that a call meets: the caller's own, and the operation's with the place of its bucket.
@@ -141,6 +145,23 @@ impl Buckets {
         }
     }
 
+    /// Takes a place among the calls in flight of a key, and of its company whatever its number of keys, unless they have none left. Whoever has
+    /// taken one leaves it ([`Buckets::leave`]).
+    pub fn enter(&self, (company, calls_max): (&Tally, u32)) -> bool {
+        let entered =
+            self.in_flight.fetch_add(1, Relaxed) < IN_FLIGHT_MAX && company.begin_call(calls_max);
+        if !entered {
+            self.in_flight.fetch_sub(1, Relaxed);
+        }
+        entered
+    }
+
+    /// Frees a place.
+    pub fn leave(&self, company: &Tally) {
+        self.in_flight.fetch_sub(1, Relaxed);
+        company.end_call();
+    }
+
     pub(super) fn is_over(&self, now: u32) -> bool {
         self.own.is_over(now)
             && self.operations.iter().all(|bucket| bucket.is_over(now))
@@ -162,7 +183,6 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
     use souk_domain::ids::KeyId;
-    use std::sync::atomic::Ordering::Relaxed;
 
     const NOW: u32 = 1_700_000_000;
 

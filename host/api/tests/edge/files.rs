@@ -126,7 +126,7 @@ async fn an_upload_that_was_overtaken_is_refused() {
         .unwrap();
     drop(sender);
     let answer = Answer::of(answer.await.unwrap().unwrap()).await;
-    let refused = answer.expect_error(409, "CONFLICT");
+    let refused = answer.expect_error(409, "FILE_QUOTA_EXCEEDED");
     assert!(refused.text("/error/message").contains("together"));
     assert_eq!(size(&world, &acme, "a.db").await, None);
 }

@@ -1,6 +1,7 @@
 //! How long each company has kept this host compiling.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -12,7 +13,11 @@ const PRUNED_AT: usize = 1024;
 
 /// The time spent for each company in the hour that began with its first compile.
 #[derive(Debug, Default)]
-pub(super) struct CompileTime(Mutex<HashMap<String, Hour>>);
+pub(super) struct CompileTime {
+    hours: Mutex<HashMap<String, Hour>>,
+    /// Of all companies, since the start.
+    total_us: AtomicU64,
+}
 
 #[derive(Debug)]
 struct Hour {
@@ -23,7 +28,7 @@ struct Hour {
 impl CompileTime {
     /// How long a company that has used up its time has to wait. `None`: it need not.
     pub fn wait(&self, company: &str, max: Duration, now: Instant) -> Option<Duration> {
-        let hours = self.0.lock();
+        let hours = self.hours.lock();
         let hour = hours.get(company)?;
         let passed = now.saturating_duration_since(hour.began);
         (hour.spent >= max && passed < HOUR).then(|| HOUR - passed)
@@ -33,7 +38,8 @@ impl CompileTime {
         if took.is_zero() {
             return;
         }
-        let mut hours = self.0.lock();
+        self.total_us.fetch_add(took.as_micros() as u64, Relaxed);
+        let mut hours = self.hours.lock();
         if hours.len() >= PRUNED_AT {
             hours.retain(|_, hour| now.saturating_duration_since(hour.began) < HOUR);
         }
@@ -47,6 +53,20 @@ impl CompileTime {
                 hours.insert(company.to_owned(), hour);
             }
         }
+    }
+
+    /// What each company has spent of the hour that it is in.
+    pub fn spent(&self, now: Instant) -> Vec<(String, Duration)> {
+        let hours = self.hours.lock();
+        let live = hours
+            .iter()
+            .filter(|(_, hour)| now.saturating_duration_since(hour.began) < HOUR);
+        live.map(|(company, hour)| (company.clone(), hour.spent))
+            .collect()
+    }
+
+    pub fn total(&self) -> Duration {
+        Duration::from_micros(self.total_us.load(Relaxed))
     }
 }
 
@@ -72,5 +92,8 @@ mod tests {
         assert_eq!(time.wait("a", max, began + HOUR), None);
         time.spend("a", minute, began + HOUR);
         assert_eq!(time.wait("a", max, began + HOUR), None);
+        assert_eq!(time.spent(began + HOUR), [("a".to_owned(), minute)]);
+        assert!(time.spent(began + 2 * HOUR).is_empty());
+        assert_eq!(time.total(), 3 * minute);
     }
 }

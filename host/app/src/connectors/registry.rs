@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use souk_sandbox::ConnectorInfo;
@@ -70,6 +71,16 @@ impl Registry {
             is_complete: AtomicBool::new(false),
             changing: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// For how long uploads of companies have been compiled here.
+    pub fn compiled_for(&self) -> Duration {
+        self.compile_time.total()
+    }
+
+    /// The same of each company that has had any in its hour.
+    pub fn compiled_by_company(&self) -> Vec<(String, Duration)> {
+        self.compile_time.spent(Instant::now())
     }
 
     pub(super) fn canaries(&self) -> Vec<Canary> {

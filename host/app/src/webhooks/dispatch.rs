@@ -127,6 +127,7 @@ impl leases::Kind for Deliveries {
     }
 
     async fn attempt(self, (delivery, webhook): Self::Claimed) -> Finished {
+        let _in_flight = self.app.deliveries.begin(&webhook.company_id);
         let result = match self.message(&delivery, &webhook) {
             Ok(message) => {
                 let posted = self.client.post(&webhook.company_id, message).await;

@@ -1,10 +1,11 @@
 //! Webhooks: where companies want to be told of events, with which secret, and the telling.
 //!
 //! The flows here make, change and rotate; what happens in the store is written down with its cause (`souk_store`'s outbox) and delivered by
-//! [`start`]'s dispatcher. Start reading at [`dispatch`] for how a delivery goes.
+//! [`start`]'s dispatcher; [`InFlight`] counts what it attempts. Start reading at [`dispatch`] for how a delivery goes.
 
 mod client;
 pub mod dispatch;
+mod in_flight;
 mod signature;
 
 use souk_domain::ids::{CompanyId, WebhookId};
@@ -17,6 +18,7 @@ use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
 use crate::App;
 use crate::destinations::judge;
 pub use dispatch::start;
+pub use in_flight::InFlight;
 pub use signature::Secret;
 
 /// What a company wants.

@@ -162,3 +162,76 @@ impl Balances {
             .sum()
     }
 }
+
+#[cfg(test)]
+impl Balances {
+    /// Of one buyer alone.
+    pub(super) fn of(buyer: &CompanyId, balance: Balance) -> Balances {
+        Balances {
+            by_buyer: Mutex::new(HashMap::from_iter([(buyer.clone(), balance)])),
+            low_at: Mutex::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credits(credits: i64) -> Credits {
+        Credits::new(credits).unwrap()
+    }
+
+    /// Neither what is held nor what is there can become less than nothing: what would make it so is refused, and changes nothing.
+    #[test]
+    fn what_is_taken_beyond_a_balance_changes_nothing() {
+        let [buyer, stranger] = [(); 2].map(|()| CompanyId::generate());
+        for (posted, held) in [(10, 7), (0, 0), (5, 7)] {
+            let before = Balance { posted, held };
+            let balances = Balances::of(&buyer, before);
+            let beyond = credits(held + 1);
+            balances.settle(&buyer, beyond);
+            balances.release(&buyer, beyond);
+            let more = credits(before.available().max(0) + 1);
+            let refused = balances.reserve(&buyer, more);
+            assert!(matches!(refused, Err(HoldError::Insufficient { .. })));
+            balances.settle(&stranger, credits(1));
+            balances.release(&stranger, credits(1));
+            assert!(balances.reserve(&stranger, credits(1)).is_err());
+            assert_eq!(balances.balance(&buyer), before);
+            assert_eq!(balances.balance(&stranger), Balance::default());
+        }
+        // Held, but not there.
+        let before = Balance { posted: 5, held: 7 };
+        let balances = Balances::of(&buyer, before);
+        balances.settle(&buyer, credits(3));
+        assert_eq!(balances.balance(&buyer), before);
+    }
+
+    /// Charges of one buyer count together, those that are not covered take nothing from the others, and to ask changes nothing.
+    #[test]
+    fn charges_are_covered_together_or_told() {
+        let [buyer, stranger] = [(); 2].map(|()| CompanyId::generate());
+        let before = Balance {
+            posted: 10,
+            held: 7,
+        };
+        let balances = Balances::of(&buyer, before);
+        let uncovered = |charges: &[(&CompanyId, i64)]| {
+            let charges = charges
+                .iter()
+                .map(|&(buyer, amount)| (buyer, credits(amount)));
+            balances.uncovered(charges)
+        };
+        let none: [usize; 0] = [];
+        assert_eq!(uncovered(&[(&buyer, 7)]), none);
+        assert_eq!(uncovered(&[(&buyer, 4), (&buyer, 3)]), none);
+        assert_eq!(uncovered(&[(&buyer, 8)]), [0]);
+        assert_eq!(uncovered(&[(&buyer, 4), (&buyer, 4), (&buyer, 3)]), [1]);
+        assert_eq!(
+            uncovered(&[(&stranger, 1), (&buyer, 7), (&buyer, 1)]),
+            [0, 2]
+        );
+        assert_eq!(balances.balance(&buyer), before);
+    }
+}

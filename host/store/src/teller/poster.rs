@@ -498,3 +498,55 @@ fn fail(batch: Vec<Item>, failure: &Failure) {
         item.reply.send(Err(error)).ok();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::balance::Balance;
+    use super::super::hold::{HoldRequest, Release};
+    use super::super::tests::run;
+    use super::*;
+    use souk_domain::ids::CompanyId;
+    use souk_domain::money::Credits;
+
+    fn item(buyer: &CompanyId, credits: i64) -> Item {
+        let run = run(buyer);
+        let request = HoldRequest {
+            execution: run.id.clone(),
+            buyer: buyer.clone(),
+            amount: Credits::new(credits).unwrap(),
+            expires_at: db::now(),
+        };
+        let hold = Hold::new(request, 0, Release::Nothing);
+        let receipt = Receipt {
+            run,
+            idempotency: None,
+        };
+        Item::new(hold, receipt, oneshot::channel().0)
+    }
+
+    /// What a balance does not cover is set apart; the others keep their order, and the balance stays as it is.
+    #[test]
+    fn what_a_balance_does_not_cover_is_set_apart() {
+        let [buyer, stranger] = [(); 2].map(|()| CompanyId::generate());
+        let before = Balance {
+            posted: 10,
+            held: 10,
+        };
+        let balances = Balances::of(&buyer, before);
+        let amounts = |items: Vec<Item>| -> Vec<i64> {
+            let amounts = items.iter().map(|item| item.hold.amount.get());
+            amounts.collect()
+        };
+        let batch = vec![
+            item(&buyer, 4),
+            item(&stranger, 1),
+            item(&buyer, 7),
+            item(&buyer, 6),
+        ];
+        let (covered, wrong) = split_covered(&balances, batch);
+        assert_eq!((amounts(covered), amounts(wrong)), (vec![4, 6], vec![1, 7]));
+        let (covered, wrong) = split_covered(&balances, vec![item(&buyer, 10)]);
+        assert_eq!((amounts(covered), amounts(wrong)), (vec![10], vec![]));
+        assert_eq!(balances.balance(&buyer), before);
+    }
+}

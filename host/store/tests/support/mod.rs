@@ -193,6 +193,9 @@ fn start_cluster() -> String {
                 // What is killed here are hosts, never the machine.
                 "-c",
                 "fsync=off",
+                // Whatever the server's zone is, the store's times are the same.
+                "-c",
+                "timezone=Asia/Tokyo",
             ])
             .args([
                 "-c",

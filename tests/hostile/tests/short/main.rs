@@ -4,6 +4,7 @@
 //! `SOUK_HOSTILE_ONLY=word` runs only the scenarios whose name contains the word, `SOUK_HOSTILE_EXCEPT=one,other` leaves some out.
 
 mod deeds;
+mod log;
 mod trial;
 
 use souk_hostile::components::{DESCRIBES, marked, with_instances};

@@ -8,6 +8,8 @@ use serde_json::json;
 use souk_hostile::watch::{MIB, Usage, Watched};
 use souk_tests::{Client, Company, PgCluster};
 
+use crate::log;
+
 /// Between two requests of the neighbour: enough of them, and the machine is left to the others.
 const PAUSE: Duration = Duration::from_millis(40);
 /// What an allocator and caches may keep of a few hundred hostile requests. A leak of one request's memory is more: the guests may have
@@ -76,7 +78,7 @@ impl Trial {
         uploaded.await.expect(201);
     }
 
-    /// The neighbour was served all the time, and the host is as it was.
+    /// The neighbour was served all the time, the host is as it was, and its log says no more than it should.
     pub async fn end(mut self) {
         let neighbour = &mut self.neighbour;
         let served = neighbour.served.clone();
@@ -104,11 +106,8 @@ impl Trial {
             after.sessions
         );
         assert!(settled(&after), "before {before:?}, after {after:?}");
-        let log = self.watched.host.log();
-        // A guest's panic is told in a line of the log, which is JSON.
-        let says = |line: &&str| !line.starts_with('{') && line.contains("panicked at");
-        let panic = log.lines().find(says);
-        assert_eq!(panic, None, "the host panicked");
+        let wrong = log::wrong(&self.watched.host.log());
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }
 
