@@ -1,10 +1,12 @@
-//! Long runs, which are no tests of every day: `tests/soak/run` and `tests/soak/run swaps`. Each ends with an error if what it proves does
+//! Long runs, which are no tests of every day: `tests/soak/run`, `tests/soak/run swaps` and `tests/soak/run connections`. Each ends with an error if what it proves does
 //! not hold.
 
 mod companies;
+mod connections;
 mod swaps;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use souk_tests::host;
@@ -44,6 +46,18 @@ enum Command {
         #[arg(long, default_value_t = 200)]
         swaps: u32,
     },
+    /// What a thousand data connections cost: memory, and the speed of those that are used.
+    Connections {
+        #[arg(long, default_value_t = 1_000)]
+        connections: usize,
+        /// How many are used.
+        #[arg(long, default_value_t = 10)]
+        used: usize,
+        #[arg(long, default_value_t = 9)]
+        rounds: usize,
+        #[arg(long, default_value_t = 1_000)]
+        slice_ms: u64,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -65,6 +79,20 @@ fn main() -> anyhow::Result<()> {
                     swaps,
                 };
                 swaps::run(binary, &plan).await
+            }
+            Some(Command::Connections {
+                connections,
+                used,
+                rounds,
+                slice_ms,
+            }) => {
+                let plan = connections::Plan {
+                    connections,
+                    used,
+                    rounds,
+                    slice: Duration::from_millis(slice_ms),
+                };
+                connections::run(binary, &plan).await
             }
             None => {
                 let plan = companies::Plan {
