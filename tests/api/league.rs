@@ -111,7 +111,8 @@ async fn digits_are_sold(seller: &Company, connection: &str, buyer: &Company, te
     assert!(text.contains(DIGITS), "{text}");
 }
 
-/// A caller hangs up once this statement has begun at the source, and nothing runs there soon after. `has_begun`: it has; `runs`: something does.
+/// A caller hangs up once this statement has begun at the source, and nothing runs there soon after, long before its time is over. `has_begun`: it
+/// has; `runs`: something does.
 pub async fn is_stopped(
     seller: &Company,
     connection: &str,
@@ -119,7 +120,10 @@ pub async fn is_stopped(
     has_begun: impl Fn() -> bool,
     runs: impl Fn() -> bool,
 ) {
-    let asset = json!({"sql_logic": text});
+    let path = seller.path(&format!("/connections/{connection}"));
+    let patient = json!({"statement_timeout_ms": 60_000});
+    seller.client.patch(&path, patient).await.expect(200);
+    let asset = json!({"sql_logic": text, "timeout_ms": 60_000});
     let asset = seller.asset(connection, asset).await;
     let path = seller.path(&format!("/assets/{asset}/execute"));
     let client = seller.client.clone();

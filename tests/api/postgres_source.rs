@@ -39,7 +39,7 @@ async fn source(is_pooled: bool) -> Source {
         None => (cluster.port, &cluster.ca_pem),
     };
     let fields = json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "host": "127.0.0.1", "port": port,
-        "database": database, "ssl_mode": "verify-full", "ca_pem": ca_pem});
+        "database": database, "ssl_mode": "verify-full", "ca_pem": ca_pem, "statement_timeout_ms": 60_000});
     Source {
         connection: seller.connection("postgres", fields).await,
         seller,
@@ -143,6 +143,30 @@ async fn sell(source: Source) {
     assert_eq!(answer.status, 502, "{}", answer.body);
     assert!(answer.body.to_string().contains("read_only"));
     assert_eq!(source.count("SELECT count(*) FROM matches").await, 100);
+}
+
+/// A page that the source cannot compute is the seller's fault, although its beginning and its length were bound for the caller.
+#[tokio::test]
+async fn a_page_that_divides_by_zero_is_its_sellers() {
+    let source = source(false).await;
+    let (seller, admin) = (&source.seller, &source.admin);
+    let table = "CREATE TABLE parts (id INT PRIMARY KEY, whole INT, pieces INT); INSERT INTO parts VALUES (1, 6, 2), (2, 6, 3), (3, 6, 6);";
+    admin.batch_execute(table).await.unwrap();
+    let endpoint = json!({"slug": "parts", "sql_logic": "SELECT id, whole / pieces AS piece FROM parts",
+        "fields": [{"name": "id"}, {"name": "piece"}], "order_by": ["id"]});
+    let endpoint = seller.endpoint(&source.connection, endpoint).await;
+    seller.publish(&endpoint, 1).await;
+    let buyer = host().await.buyer(&unique("buyer"), 100).await;
+    let bought = buyer.buy(&endpoint).await;
+    let key = bought.text("/data/endpoint_key/key");
+    let reader = buyer.client.with_key(&key);
+    let path = format!("/endpoints/v1/{}/parts?start=1&limit=1", seller.handle);
+    let page = reader.get(&path).await.expect(200);
+    assert_eq!(page.at("/data/response/data/0/piece"), 2);
+    let zero = "UPDATE parts SET pieces = 0 WHERE id > 1";
+    admin.batch_execute(zero).await.unwrap();
+    let failed = reader.get(&path).await.expect_error(502, "SOURCE_ERROR");
+    assert_eq!(failed.at("/error/details/blame"), "source");
 }
 
 /// What nobody waits for any more stops at the source, long before its time is over, as its list of processes shows.

@@ -166,3 +166,72 @@ async fn a_connector_that_fails_again_and_again_is_left_alone() {
         answer.body
     );
 }
+
+/// What an operator gives a company of the sandbox is what it gets: beyond it a call is told whose share is used up and when to try again, the
+/// metrics count it, and another company is served.
+#[tokio::test]
+async fn shares_of_the_sandbox_are_told() {
+    let metrics = format!("127.0.0.1:{}", souk_tests::process::free_port());
+    let host = TestHost::builder()
+        .env("SOUK_IP_RATE_LIMIT", "1000000")
+        .arg("--company-sessions", "2")
+        .arg("--company-memory-mib", "64")
+        .arg("--metrics-listen", &metrics)
+        .compiles_uploads()
+        .start()
+        .await;
+    let selling = async |guest: &[u8], engine: &str, statements: &[&str]| {
+        let company = host.company(&unique("share")).await;
+        company.connector(guest).await;
+        let mut assets = Vec::new();
+        for statement in statements {
+            let connection = company.nowhere(engine).await;
+            let asset =
+                json!({"sql_logic": statement, "result_type": "string", "timeout_ms": 3_000});
+            assets.push(company.asset(&connection, asset).await);
+        }
+        (company, assets)
+    };
+    let is_exhausted = |answer: Answer, of: &str| {
+        let answer = answer.expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
+        assert_eq!(answer.at("/error/details/exhausted"), of, "{}", answer.body);
+        assert_eq!(answer.at("/error/details/blame"), "host");
+        let again = answer.header("retry-after").parse::<u64>();
+        assert!(again.is_ok_and(|seconds| seconds > 0), "{answer:?}");
+    };
+
+    let (large, assets) = selling(guests::KEEPS, "keeps", &["select grows_48"; 2]).await;
+    large.execute(&assets[0], json!({})).await.expect(200);
+    let refused = large.execute(&assets[1], json!({})).await;
+    is_exhausted(refused, "memory_exhausted");
+
+    let (silent, assets) = selling(guests::SILENT, "silent", &["select 1"; 3]).await;
+    let calls = assets.iter().map(|asset| {
+        let path = silent.path(&format!("/assets/{asset}/execute"));
+        let client = silent.client.clone();
+        async move { client.post(&path, json!({})).await }
+    });
+    let answers = futures_util::future::join_all(calls).await;
+    let (refused, waited): (Vec<Answer>, Vec<Answer>) =
+        answers.into_iter().partition(|answer| answer.status == 429);
+    assert_eq!((refused.len(), waited.len()), (1, 2));
+    for refused in refused {
+        is_exhausted(refused, "sessions_exhausted");
+    }
+
+    let (other, assets) = selling(guests::KEEPS, "keeps", &["select grows_8"]).await;
+    other.execute(&assets[0], json!({})).await.expect(200);
+    let scraped = souk_tests::Client::new(&format!("http://{metrics}"), None);
+    let scraped = scraped.get("/metrics").await.expect(200);
+    let scraped = scraped.body.as_str().expect("a text").to_owned();
+    let refused = |company: &Company| {
+        let name = format!("souk_company_refused_total{{company=\"{}\"}} ", company.id);
+        let value = scraped.lines().find_map(|line| line.strip_prefix(&name));
+        value.map_or(0.0, |value| value.parse::<f64>().expect("a number"))
+    };
+    assert!(
+        refused(&large) >= 1.0 && refused(&silent) >= 1.0,
+        "{scraped}"
+    );
+    assert_eq!(refused(&other), 0.0);
+}

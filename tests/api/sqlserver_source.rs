@@ -1,11 +1,10 @@
 //! A SQL Server as a source, through the connector `sqlserver`. The server is of the tests; FreeTDS and tedious take it for one.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use souk_tests::sqlserver::{self, Fate};
 use souk_tests::{Company, SqlServer};
 
+use crate::league::is_stopped;
 use crate::{host, unique};
 
 const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
@@ -139,26 +138,18 @@ async fn a_login_of_sqlserver_that_may_write_is_told() {
 async fn sqlserver_stops_what_is_abandoned() {
     let server = SqlServer::start().await;
     let (seller, connection) = seller(&server, sqlserver::USER).await;
-    let asset = seller
-        .asset(&connection, json!({"sql_logic": "SELECT id FROM endless"}))
-        .await;
-    let path = seller.path(&format!("/assets/{asset}/execute"));
-    let client = seller.client.clone();
-    let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
-    let statement = "SELECT id FROM endless".to_owned();
-    wait(&server, |seen| seen.statements.contains(&statement)).await;
-    call.abort();
-    wait(&server, |seen| {
-        seen.attentions > 0 && seen.running + seen.transactions == 0
-    })
+    is_stopped(
+        &seller,
+        &connection,
+        "SELECT id FROM endless",
+        || {
+            let statements = server.seen().statements;
+            statements.contains(&"SELECT id FROM endless".to_owned())
+        },
+        || {
+            let seen = server.seen();
+            seen.attentions == 0 || seen.running + seen.transactions > 0
+        },
+    )
     .await;
-}
-
-async fn wait(server: &SqlServer, is: impl Fn(&sqlserver::Seen) -> bool) {
-    let since = Instant::now();
-    while !is(&server.seen()) {
-        let seen = server.seen();
-        assert!(since.elapsed() < Duration::from_secs(20), "{seen:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 
 use crate::fronts::prompt;
 use crate::remembered::Remembered;
+use crate::tls::{TestCa, TlsListener};
 pub use tables::{Refusal, Table};
 
 /// The key file of the one service account that is let in. It was made for these tests.
@@ -43,6 +44,8 @@ const TIMEOUT_MS: u64 = 10_000;
 
 pub struct BigQuery {
     pub address: SocketAddr,
+    /// Whom to trust, where there is TLS.
+    pub ca_pem: Option<String>,
     state: Arc<Server>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -70,13 +73,8 @@ impl Job {
 
 impl BigQuery {
     pub async fn start() -> BigQuery {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let state = Arc::new(Server {
-            tables: Mutex::new(tables::Tables::new()),
-            jobs: Mutex::new(Remembered::new(Job::is_done)),
-            requests: Mutex::default(),
-        });
+        let (listener, address) = listen().await;
+        let state = Server::new();
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
             axum::serve(prompt(listener), router)
@@ -85,13 +83,35 @@ impl BigQuery {
         });
         BigQuery {
             address,
+            ca_pem: None,
+            state,
+            task,
+        }
+    }
+
+    pub async fn start_tls() -> BigQuery {
+        let (listener, address) = listen().await;
+        let ca = TestCa::new("BigQuery of the tests");
+        let listener = TlsListener::new(listener, &ca.server(&["127.0.0.1", "localhost"]));
+        let state = Server::new();
+        let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
+        let task = tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("it serves");
+        });
+        BigQuery {
+            address,
+            ca_pem: Some(ca.pem()),
             state,
             task,
         }
     }
 
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        let scheme = match self.ca_pem {
+            Some(_) => "https",
+            None => "http",
+        };
+        format!("{scheme}://{}", self.address)
     }
 
     /// What a connection's credentials are: the key file, and what bounds a statement beside it.
@@ -130,6 +150,12 @@ impl Drop for BigQuery {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+async fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    (listener, address)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -184,6 +210,14 @@ async fn serve(
 }
 
 impl Server {
+    fn new() -> Arc<Server> {
+        Arc::new(Server {
+            tables: Mutex::new(tables::Tables::new()),
+            jobs: Mutex::new(Remembered::new(Job::is_done)),
+            requests: Mutex::default(),
+        })
+    }
+
     async fn query(&self, body: &Value) -> Result<Value, Refusal> {
         let name = self.begin(body, body["location"].as_str())?;
         let wait = body["timeoutMs"].as_u64().unwrap_or(TIMEOUT_MS);

@@ -1,5 +1,8 @@
 //! A real ClickHouse for the tests, as far as one can be had: its engine (chdb) behind an HTTP front of ours, which ClickHouse's own client
-//! takes for one (`tests/engines/clickhouse.py`). It is there under `tests/run --all-engines` only: see [`WHY_IGNORED`].
+//! takes for one (`tests/engines/clickhouse.py`). It is there under `tests/run --all-engines` only: see [`WHY_IGNORED`]. What needs no engine
+//! is tried against [`Recorded`].
+
+mod recorded;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +12,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
 use crate::process::spawn_tied;
+use crate::tls::{TestCa, TlsListener};
+pub use recorded::Recorded;
+
+/// Who may do everything, and the password of all users.
+pub const USER: &str = "souk";
+pub const PASSWORD: &str = "pässw'ord";
 
 /// The Python that has chdb; `tests/run --all-engines` says where it is.
 const PYTHON: &str = "SOUK_CLICKHOUSE_PYTHON";
@@ -23,6 +35,10 @@ pub struct ClickHouse {
     /// May do everything. `bounded` and `fixed` have profiles with `readonly` 2 and 1, and the same password.
     pub user: &'static str,
     pub password: &'static str,
+    /// Whom to trust, where there is TLS.
+    pub ca_pem: Option<String>,
+    base_url: String,
+    proxy: Option<JoinHandle<()>>,
     _server: Child,
 }
 
@@ -55,14 +71,31 @@ impl ClickHouse {
             .unwrap_or_else(|_| panic!("the front did not start: {line:?}"));
         ClickHouse {
             port,
-            user: "souk",
-            password: "pässw'ord",
+            user: USER,
+            password: PASSWORD,
+            ca_pem: None,
+            base_url: format!("http://127.0.0.1:{port}"),
+            proxy: None,
             _server: server,
         }
     }
 
+    /// Reached through TLS, which a proxy ends. Its owner speaks to the front itself.
+    pub async fn start_tls() -> ClickHouse {
+        let mut server = ClickHouse::start();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let ca = TestCa::new("ClickHouse of the tests");
+        let listener = TlsListener::new(listener, &ca.server(&["127.0.0.1", "localhost"]));
+        let behind = format!("127.0.0.1:{}", server.port);
+        server.proxy = Some(tokio::spawn(listener.hand_on(behind)));
+        server.base_url = format!("https://{address}");
+        server.ca_pem = Some(ca.pem());
+        server
+    }
+
     pub fn base_url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.base_url.clone()
     }
 
     /// A database of this name's own, with what these statements make in it.
@@ -90,5 +123,13 @@ impl ClickHouse {
         let (head, body) = answer.split_once("\r\n\r\n").expect("HTTP");
         assert!(head.starts_with("HTTP/1.1 200"), "{sql}: {body}");
         body.trim_end().to_owned()
+    }
+}
+
+impl Drop for ClickHouse {
+    fn drop(&mut self) {
+        if let Some(proxy) = self.proxy.take() {
+            proxy.abort();
+        }
     }
 }

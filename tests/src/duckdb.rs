@@ -8,8 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use tokio::io::copy_bidirectional;
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::process::{free_port, spawn_tied};
@@ -64,7 +62,7 @@ impl DuckDb {
         let leaf = ca.server(&["127.0.0.1", "localhost"]);
         let listener = TlsListener::new(listener, &leaf);
         let behind = server.base_url.replace("http://", "");
-        server.proxy = Some(tokio::spawn(proxied(listener, behind)));
+        server.proxy = Some(tokio::spawn(listener.hand_on(behind)));
         server.base_url = format!("https://{address}");
         server.ca_pem = Some(ca.pem());
         server
@@ -143,18 +141,6 @@ impl Drop for DuckDb {
         }
         let _ = self.server.kill();
         let _ = self.server.wait();
-    }
-}
-
-async fn proxied(mut listener: TlsListener, behind: String) {
-    loop {
-        let (mut client, _) = axum::serve::Listener::accept(&mut listener).await;
-        let behind = behind.clone();
-        tokio::spawn(async move {
-            if let Ok(mut server) = TcpStream::connect(behind).await {
-                let _ = copy_bidirectional(&mut client, &mut server).await;
-            }
-        });
     }
 }
 

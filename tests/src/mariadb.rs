@@ -1,5 +1,5 @@
 //! A real MariaDB for the tests: a server of our own in a temporary directory, run by an unprivileged user, with TLS and with
-//! ed25519 among its ways to log in. Its default character set is not UTF-8: connectors have to ask for that.
+//! ed25519 among its ways to log in. Its default character set is not UTF-8, and its zone not UTC: connectors have to ask for both.
 
 use std::fs;
 use std::io::Write;
@@ -107,6 +107,7 @@ impl MariaDb {
                 "--sync-frm=OFF",
             ])
             .args(["--max-allowed-packet=64M", "--character-set-server=latin1"])
+            .arg("--default-time-zone=+05:30")
             .args(options)
             .current_dir(root)
             .stdout(Stdio::null())

@@ -1,5 +1,6 @@
 //! A MySQL 8 that only lets in: `caching_sha2_password` and what else MariaDB does not have. It keeps the password as a server does, and says
-//! which way each client came in. After that it takes every statement and answers none with rows; what deletes is refused.
+//! which way each client came in. After that it takes every statement, which it notes, and answers none with rows: what deletes is refused,
+//! and what is prepared runs longer than the server lets it.
 //!
 //! Whether it is like MySQL was tried with four clients of others, as a program of Python's of which this is a translation.
 
@@ -23,6 +24,13 @@ const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 /// PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH and its length, CONNECT_WITH_DB; not DEPRECATE_EOF.
 const ABILITIES: u32 = 1 << 3 | 1 << 9 | 1 << 13 | 1 << 15 | 1 << 19 | 1 << 21;
 const TLS: u32 = 1 << 11;
+
+/// Commands.
+const QUIT: u8 = 0x01;
+const QUERY: u8 = 0x03;
+const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
+const CLOSE: u8 = 0x19;
 
 /// What the server asks of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +62,14 @@ struct Shared {
     /// Whether it remembers the password's hash, as it does after a full login.
     remembers: Mutex<bool>,
     log: Mutex<Vec<String>>,
+    statements: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    fn note(&self, statement: &[u8]) {
+        let text = String::from_utf8_lossy(statement).into_owned();
+        self.statements.lock().expect("a lock").push(text);
+    }
 }
 
 impl LoginServer {
@@ -74,6 +90,7 @@ impl LoginServer {
             public_pem,
             remembers: Mutex::new(false),
             log: Mutex::new(Vec::new()),
+            statements: Mutex::new(Vec::new()),
         });
         let serving = shared.clone();
         let task = tokio::spawn(async move {
@@ -96,6 +113,11 @@ impl LoginServer {
     /// How clients came in since this was last asked.
     pub fn taken_log(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.log.lock().expect("a lock"))
+    }
+
+    /// What was to be run or prepared since this was last asked, in the order in which it came.
+    pub fn taken_statements(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.statements.lock().expect("a lock"))
     }
 }
 
@@ -160,6 +182,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         ];
         self.send(&body.concat()).await
     }
+
+    /// A statement with the number 1, of one column `n` and without parameters.
+    async fn prepared(&mut self) -> io::Result<()> {
+        self.send(&[0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+        self.send(b"\x03def\0\0\0\x01n\0\x0c\x3f\0\x15\0\0\0\x08\0\0\0\0\0")
+            .await?;
+        self.send(&[0xfe, 0, 0, 2, 0]).await
+    }
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
@@ -214,8 +244,11 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     peer.ok().await?;
     loop {
         let command = peer.receive().await?;
-        match command.first() {
-            Some(3) if command[1..].starts_with(b"DELETE") => {
+        if let Some((&(QUERY | PREPARE), text)) = command.split_first() {
+            shared.note(text);
+        }
+        match command.split_first() {
+            Some((&QUERY, text)) if text.starts_with(b"DELETE") => {
                 peer.refuse(
                     1792,
                     "25006",
@@ -223,7 +256,18 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
                 )
                 .await?;
             }
-            Some(1) => return Ok(()),
+            Some((&PREPARE, _)) => peer.prepared().await?,
+            Some((&EXECUTE, _)) => {
+                peer.refuse(
+                    3024,
+                    "HY000",
+                    "Query execution was interrupted, maximum statement execution time exceeded",
+                )
+                .await?;
+            }
+            // It is not answered.
+            Some((&CLOSE, _)) => {}
+            Some((&QUIT, _)) => return Ok(()),
             _ => peer.ok().await?,
         }
     }

@@ -35,6 +35,8 @@ pub const WRITER: &str = "owner";
 pub const PASSWORD: &str = "pässw'ord";
 pub const DATABASE: &str = "shop";
 pub const VERSION: &str = "16.0.4106.1";
+/// Where it is reached.
+const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
 
 pub struct SqlServer {
     pub address: SocketAddr,
@@ -108,25 +110,31 @@ impl Failure {
 }
 
 impl SqlServer {
+    /// With a certificate for the names that it is reached by.
     pub async fn start() -> SqlServer {
-        SqlServer::with(true, false).await
+        SqlServer::with(&NAMES, true, false).await
+    }
+
+    /// As [`SqlServer::start`], with a certificate for these names (DNS names or IP addresses).
+    pub async fn start_named(names: &[&str]) -> SqlServer {
+        SqlServer::with(names, true, false).await
     }
 
     /// One that has no certificate.
     pub async fn without_tls() -> SqlServer {
-        SqlServer::with(false, false).await
+        SqlServer::with(&NAMES, false, false).await
     }
 
     /// One whose database is a replica.
     pub async fn read_only() -> SqlServer {
-        SqlServer::with(true, true).await
+        SqlServer::with(&NAMES, true, true).await
     }
 
-    async fn with(has_tls: bool, is_read_only: bool) -> SqlServer {
+    async fn with(names: &[&str], has_tls: bool, is_read_only: bool) -> SqlServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let ca = TestCa::new("SQL Server of the tests");
-        let leaf = ca.server(&["127.0.0.1", "localhost"]);
+        let leaf = ca.server(names);
         let mut strict = config(&leaf, &[&TLS12, &TLS13]);
         strict.alpn_protocols = vec![b"tds/8.0".to_vec()];
         let state = Arc::new(Server {

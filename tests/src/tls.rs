@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose};
+use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -88,6 +89,19 @@ impl TlsListener {
         TlsListener {
             tcp,
             acceptor: leaf.acceptor(),
+        }
+    }
+
+    /// Hands every connection on to a server that has no TLS, as a proxy before it does. It ends with its task.
+    pub async fn hand_on(mut self, behind: String) {
+        loop {
+            let (mut client, _) = axum::serve::Listener::accept(&mut self).await;
+            let behind = behind.clone();
+            tokio::spawn(async move {
+                if let Ok(mut server) = TcpStream::connect(behind).await {
+                    let _ = copy_bidirectional(&mut client, &mut server).await;
+                }
+            });
         }
     }
 }

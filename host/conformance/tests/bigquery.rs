@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use souk_conformance::{Place, Subject};
-use souk_sandbox::{FaultKind, Limits, Query, Request, SchemaFilter};
-use souk_tests::BigQuery;
+use souk_sandbox::{Blame, FaultKind, Limits, Query, Request, SchemaFilter};
+use souk_tests::{BigQuery, snowflake};
 
 use common::{ask, conforms, conforms_without_a_source, query};
 
@@ -33,7 +33,7 @@ async fn subject(server: &BigQuery, more: Json) -> Subject {
 fn place(server: &BigQuery) -> Place {
     Place::Http {
         base_url: server.base_url(),
-        ca_pem: None,
+        ca_pem: server.ca_pem.clone(),
     }
 }
 
@@ -44,16 +44,21 @@ async fn without_a_source_it_conforms() {
     conforms_without_a_source("bigquery", &key_file).await;
 }
 
-/// The whole kit: nothing fails, nothing is left out but what hosts do not do here.
+/// The whole kit, without TLS and with it. Nothing fails, and nothing else is left out but what hosts do not do here.
 #[tokio::test]
 async fn it_conforms() {
-    let server = BigQuery::start().await;
-    server.admin(STOCK);
-    let settings = server.credentials(json!({"database": "shop"}));
-    let base_url = server.base_url();
-    // Hosts page by offset here.
-    let left_out = ["paging.after_a_row"];
-    conforms("bigquery", (&base_url, None), TABLE, &settings, &left_out).await;
+    for server in [BigQuery::start().await, BigQuery::start_tls().await] {
+        server.admin(STOCK);
+        // Hosts page by offset here.
+        let left_out: &[&str] = match server.ca_pem.is_some() {
+            false => &["paging.after_a_row"],
+            true => &["paging.after_a_row", "wire"],
+        };
+        let settings = server.credentials(json!({"database": "shop"}));
+        let base_url = server.base_url();
+        let source = (base_url.as_str(), server.ca_pem.as_deref());
+        conforms("bigquery", source, TABLE, &settings, left_out).await;
+    }
 }
 
 /// Google's client reads the server of these tests as it reads BigQuery: what is proven against it is worth something.
@@ -139,6 +144,13 @@ async fn refusals_are_told_as_what_they_are() {
             FaultKind::Authentication,
             "credentials_refused",
         ),
+        // A key that is one, and somebody else's.
+        (
+            json!({"private_key": snowflake::PRIVATE_KEY}),
+            "SELECT 1",
+            FaultKind::Authentication,
+            "credentials_refused",
+        ),
         (
             json!({"location": "US"}),
             "SELECT id FROM shop.stock",
@@ -148,8 +160,8 @@ async fn refusals_are_told_as_what_they_are() {
     ] {
         let fault = stock(more, text).await.unwrap_err();
         assert_eq!(
-            (fault.kind, fault.code.as_str()),
-            (kind, code),
+            (fault.blame, fault.kind, fault.code.as_str()),
+            (Blame::Source, kind, code),
             "{text}: {fault:?}"
         );
     }
@@ -160,6 +172,27 @@ async fn refusals_are_told_as_what_they_are() {
     let subject = subject(&server, json!({"database": "nowhere"})).await;
     let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
     assert_eq!(ping.unwrap_err().code, "unknown_dataset");
+    subject.close().await;
+}
+
+/// Whom nobody proves is shown no token, and told no statement.
+#[tokio::test]
+async fn a_server_proves_who_it_is() {
+    let (server, stranger) = (BigQuery::start_tls().await, BigQuery::start_tls().await);
+    let subject = subject(&server, json!({})).await;
+    for ca_pem in [None, stranger.ca_pem.clone()] {
+        let source = subject.source(&Place::Http {
+            base_url: server.base_url(),
+            ca_pem,
+        });
+        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
+        let told = (fault.blame, fault.kind);
+        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
+    }
+    assert_eq!(server.requests(), [""; 0]);
+    let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
+    assert_eq!(ping.unwrap().rows, 1);
+    assert_eq!(ask(&subject, query("SELECT 1")).await.unwrap().rows, 1);
     subject.close().await;
 }
 

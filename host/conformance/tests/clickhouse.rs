@@ -1,69 +1,61 @@
-//! The component `clickhouse` against ClickHouse's engine. What is ignored here runs under `tests/run --all-engines`.
+//! The component `clickhouse` against ClickHouse's engine, and over TLS against what the engine was recorded to answer. What is ignored here
+//! runs under `tests/run --all-engines`.
 
-use std::path::Path;
+mod common;
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use souk_conformance::{Outcome, Place, Profile, Subject, options};
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter};
+use serde_json::json;
+use souk_conformance::{Place, Subject};
+use souk_sandbox::{Blame, FaultKind, Limits, Request, SchemaFilter};
 use souk_tests::ClickHouse;
+use souk_tests::clickhouse::{self, Recorded};
 
-async fn loaded(place: Option<Place>, settings: &[(&str, &str)]) -> Subject {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    let mut bundle = souk_plugins::bundle().iter();
-    let found = bundle.find(|(name, _)| *name == "clickhouse");
-    let (_, wasm) = found.expect("clickhouse");
-    let mut profile = Profile {
-        place,
-        ..Profile::default()
-    };
-    for (name, value) in settings {
-        let (name, value) = ((*name).to_owned(), (*value).into());
-        profile.settings.insert(name, value);
-    }
-    let options = options(&cache, Compiler::InProcess);
-    Subject::load(*wasm, options, profile).await.unwrap()
-}
+use common::{ask, conforms, conforms_without_a_source, query};
 
 fn place(server: &ClickHouse) -> Place {
     Place::Http {
         base_url: server.base_url(),
-        ca_pem: None,
+        ca_pem: server.ca_pem.clone(),
     }
 }
 
 /// A session of this user's, in this database.
 async fn subject(server: &ClickHouse, user: &str, password: &str, database: &str) -> Subject {
-    let settings = [
-        ("username", user),
-        ("password", password),
-        ("database", database),
-    ];
-    loaded(Some(place(server)), &settings).await
-}
-
-async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
-    let source = subject.source(subject.place.as_ref().unwrap());
-    subject.ask(&source, request).await
-}
-
-fn query(text: &str) -> Request {
-    Request::Query(Query {
-        text: text.into(),
-        parameters: Vec::new(),
-        limits: Limits::new(1_000, 1 << 20),
-    })
+    let settings = json!({"username": user, "password": password, "database": database});
+    common::subject("clickhouse", Some(place(server)), &settings).await
 }
 
 /// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
 #[tokio::test]
 async fn without_a_source_it_conforms() {
-    let subject = loaded(None, &[]).await;
-    let report = souk_conformance::run(&subject).await.unwrap();
+    conforms_without_a_source("clickhouse", &json!({})).await;
+}
+
+/// Whom nobody proves is told no password and no statement.
+#[tokio::test]
+async fn a_server_proves_who_it_is() {
+    let (server, stranger) = (Recorded::start_tls().await, Recorded::start_tls().await);
+    let place = |ca_pem: Option<&str>| Place::Http {
+        base_url: server.base_url(),
+        ca_pem: ca_pem.map(str::to_owned),
+    };
+    let settings = json!({"username": clickhouse::USER, "password": clickhouse::PASSWORD});
+    let own = place(Some(server.ca_pem.as_str()));
+    let subject = common::subject("clickhouse", Some(own), &settings).await;
+    for ca_pem in [None, Some(stranger.ca_pem.as_str())] {
+        let source = subject.source(&place(ca_pem));
+        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
+        let told = (fault.blame, fault.kind);
+        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
+    }
+    assert_eq!(server.statements(), [""; 0]);
+    let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
+    assert_eq!(ping.unwrap().cell(0, 1).as_bool(), Some(true));
+    let rows = ask(&subject, query("SELECT n, t, o FROM recorded")).await;
+    assert_eq!(rows.unwrap().cell(99, 1).as_str(), Some("xxxxx"));
     subject.close().await;
-    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
-    let hostile = report.finding("hostile.servers").unwrap();
-    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
 }
 
 /// The front is judged first: by ClickHouse's own client.
@@ -81,43 +73,28 @@ fn real_clickhouse_is_taken_for_one_by_its_own_client() {
     assert!(judged.unwrap().success());
 }
 
-/// The whole kit: nothing fails, nothing is left out but what hosts do not do here.
+/// The whole kit, without TLS and with it. Nothing fails, and nothing else is left out but what hosts do not do here.
 #[tokio::test]
 #[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
 async fn real_clickhouse_conforms() {
-    let server = ClickHouse::start();
-    let database = server.database(&[
-        "CREATE TABLE stock (id Int32, sku String, price Nullable(Decimal(10, 3)), day Date, at Nullable(DateTime64(6, 'UTC')), weight Float64, sold Bool, total UInt64, tags Array(String)) ENGINE = MergeTree ORDER BY id",
-        "INSERT INTO stock SELECT number, concat('sku ', char(97 + number % 26), toString(number)), if(number % 5 > 0, toDecimal64(number, 3) * 1.005, NULL), toDate('2026-01-01') - number, if(number % 3 > 0, toDateTime64('2026-01-01 00:00:00', 6, 'UTC') + INTERVAL number HOUR, NULL), number / 8, number % 2 = 0, 18446744073709551615 - number, ['a', toString(number)] FROM numbers(1, 60)",
-        "CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10",
-    ]);
-    let profile = Profile::parse(
-        &format!(
-            "[source]\nbase_url = '{}'\n[source.settings]\nusername = '{}'\npassword = \"{}\"\ndatabase = '{database}'\n[table]\nschema = '{database}'\nname = 'stock'\nkey = ['id']",
-            server.base_url(),
-            server.user,
-            server.password
-        ),
-        Path::new("."),
-    )
-    .unwrap();
-    let mut bundle = souk_plugins::bundle().iter();
-    let (_, wasm) = bundle.find(|(name, _)| *name == "clickhouse").unwrap();
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    let subject = Subject::load(*wasm, options(&cache, Compiler::InProcess), profile)
-        .await
-        .unwrap();
-    let report = souk_conformance::run(&subject).await.unwrap();
-    subject.close().await;
-    println!("{report}");
-    assert!(report.is_conforming(), "{report}");
-    assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
-    // Hosts page by offset here.
-    assert_eq!(
-        report.checks(Outcome::Skipped),
-        ["paging.after_a_row"],
-        "{report}"
-    );
+    for server in [ClickHouse::start(), ClickHouse::start_tls().await] {
+        let database = server.database(&[
+            "CREATE TABLE stock (id Int32, sku String, price Nullable(Decimal(10, 3)), day Date, at Nullable(DateTime64(6, 'UTC')), weight Float64, sold Bool, total UInt64, tags Array(String)) ENGINE = MergeTree ORDER BY id",
+            "INSERT INTO stock SELECT number, concat('sku ', char(97 + number % 26), toString(number)), if(number % 5 > 0, toDecimal64(number, 3) * 1.005, NULL), toDate('2026-01-01') - number, if(number % 3 > 0, toDateTime64('2026-01-01 00:00:00', 6, 'UTC') + INTERVAL number HOUR, NULL), number / 8, number % 2 = 0, 18446744073709551615 - number, ['a', toString(number)] FROM numbers(1, 60)",
+            "CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10",
+        ]);
+        // Hosts page by offset here.
+        let left_out: &[&str] = match server.ca_pem.is_some() {
+            false => &["paging.after_a_row"],
+            true => &["paging.after_a_row", "wire"],
+        };
+        let table = format!("schema = '{database}'\nname = 'stock'\nkey = ['id']");
+        let settings =
+            json!({"username": server.user, "password": server.password, "database": database});
+        let base_url = server.base_url();
+        let source = (base_url.as_str(), server.ca_pem.as_deref());
+        conforms("clickhouse", source, &table, &settings, left_out).await;
+    }
 }
 
 /// Each profile lets its user read, and the server itself refuses to write; what is wrong is told as what it is.

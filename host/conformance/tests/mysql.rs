@@ -1,12 +1,15 @@
-//! What only the component `mysql` can show: how it proves a password to a MySQL 8, and that a session has room for what it takes.
+//! What only the component `mysql` can show: how it proves a password to a MySQL 8 and holds it to the time, which MariaDB it believes, and that
+//! a session has room for what it takes.
 
 use std::path::Path;
+use std::time::Duration;
 
 use souk_conformance::{Place, Profile, Subject, options};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Query, Request};
+use souk_sandbox::{Blame, Compiler, Fault, FaultKind, Limits, Query, Request};
 use souk_tests::MariaDb;
 use souk_tests::mysql_logins::{Asks, LoginServer, PASSWORD};
+use souk_tests::tls::TestCa;
 
 async fn subject(server: &LoginServer, tls: TlsMode, password: &str) -> Subject {
     let place = Place::Tcp {
@@ -130,6 +133,83 @@ async fn strange_servers_are_refused() {
         (fault.kind, fault.code.as_str()),
         (FaultKind::Configuration, "tls_not_supported")
     );
+}
+
+/// A real MariaDB is believed where the authority that is trusted has signed its certificate, and the session is within TLS, by its own word;
+/// where only others are trusted it is not.
+#[tokio::test]
+async fn a_real_server_proves_who_it_is() {
+    let server = MariaDb::shared();
+    let database = server.database("");
+    let place = |tls: TlsMode, ca_pem: Option<&str>| Place::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        tls,
+        ca_pem: ca_pem.map(str::to_owned),
+    };
+    let own = Some(server.ca_pem.as_str());
+    // Of the same name: by its key alone it is told apart.
+    let stranger = TestCa::new("souk test authority").pem();
+    let subject = loaded(
+        place(TlsMode::VerifyFull, own),
+        [&server.user, &server.password, &database],
+    )
+    .await;
+    let ask = async |tls: TlsMode, ca_pem: Option<&str>| {
+        let source = subject.source(&place(tls, ca_pem));
+        let query = Query {
+            text: "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'Ssl_version'".into(),
+            parameters: Vec::new(),
+            limits: Limits::new(10, 1 << 20),
+        };
+        subject.ask(&source, Request::Query(query)).await
+    };
+    for tls in [TlsMode::VerifyFull, TlsMode::VerifyCa] {
+        let answer = ask(tls, own).await.unwrap();
+        let version = answer.cell(0, 0);
+        let is_within = version.as_str().is_some_and(|text| text.starts_with("TLS"));
+        assert!(is_within, "{tls:?}: {version:?}");
+        for ca_pem in [None, Some(stranger.as_str())] {
+            let fault = ask(tls, ca_pem).await.unwrap_err();
+            let told = (fault.blame, fault.kind);
+            assert_eq!(told, (Blame::Source, FaultKind::Tls), "{tls:?}: {fault:?}");
+        }
+    }
+    subject.close().await;
+}
+
+/// A MySQL is told in its own words how long a statement may run: for the connection's time, or for what is left of the request's. One that it
+/// ends is told as a timeout, and the session goes on.
+#[tokio::test]
+async fn a_mysql_keeps_the_time() {
+    let server = LoginServer::start(Asks::CachingSha2, false).await;
+    let subject = subject(&server, TlsMode::Disable, PASSWORD).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let query = Query {
+        text: "SELECT SLEEP(60)".into(),
+        parameters: Vec::new(),
+        limits: Limits::new(1, 1_000),
+    };
+    let within = Duration::from_secs(20);
+    let fault = subject
+        .ask_within(&source, Request::Query(query), within)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.code.as_str()),
+        (FaultKind::Timeout, "statement_timeout"),
+        "{fault:?}"
+    );
+    let ping = Request::Ping(Limits::new(1, 1_000));
+    subject.ask(&source, ping).await.unwrap();
+    subject.close().await;
+    let statements = server.taken_statements();
+    let limits: Vec<&str> = statements
+        .iter()
+        .filter_map(|text| text.strip_prefix("SET SESSION max_execution_time = "))
+        .collect();
+    // In steps of five seconds, so that what the login took does not show.
+    assert_eq!(limits, ["30000", "20000", "30000"], "{statements:#?}");
 }
 
 /// A value of more than one packet, and the columns that it becomes, fit into a session's memory; a longer one is refused, and the next

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use souk_conformance::{Place, Subject};
-use souk_sandbox::{FaultKind, Limits, Query, Request, SchemaFilter};
-use souk_tests::{Snowflake, snowflake};
+use souk_sandbox::{Blame, FaultKind, Limits, Query, Request, SchemaFilter};
+use souk_tests::{Snowflake, bigquery, snowflake};
 
 use common::{ask, conforms, conforms_without_a_source, merged, query};
 
@@ -96,6 +96,7 @@ async fn refusals_are_told_as_what_they_are() {
     use FaultKind::{Authentication, Configuration, NotFound, Permission, SourceError, Timeout};
     let server = Snowflake::start().await;
     server.admin(STOCK);
+    let key_file: Json = serde_json::from_str(bigquery::KEY_FILE).unwrap();
     for (more, text, kind, code) in [
         (
             json!({"role": snowflake::WRITER}),
@@ -165,13 +166,20 @@ async fn refusals_are_told_as_what_they_are() {
             Authentication,
             "key_refused",
         ),
+        // A key that is one, and somebody else's.
+        (
+            json!({"private_key": key_file["private_key"]}),
+            "SELECT 1",
+            Authentication,
+            "key_refused",
+        ),
     ] {
         let subject = subject(&server, more).await;
         let fault = ask(&subject, query(text)).await.unwrap_err();
         subject.close().await;
         assert_eq!(
-            (fault.kind, fault.code.as_str()),
-            (kind, code),
+            (fault.blame, fault.kind, fault.code.as_str()),
+            (Blame::Source, kind, code),
             "{text}: {fault:?}"
         );
     }
@@ -205,6 +213,25 @@ async fn refusals_are_told_as_what_they_are() {
         "{wrote:?}"
     );
     assert_eq!(server.running(), 0);
+}
+
+/// Whom nobody proves is shown no token, and told no statement.
+#[tokio::test]
+async fn a_server_proves_who_it_is() {
+    let (server, stranger) = (Snowflake::start_tls().await, Snowflake::start_tls().await);
+    let subject = subject(&server, json!({})).await;
+    for ca_pem in [None, stranger.ca_pem.clone()] {
+        let source = subject.source(&Place::Http {
+            base_url: server.base_url(),
+            ca_pem,
+        });
+        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
+        let told = (fault.blame, fault.kind);
+        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
+    }
+    assert_eq!(server.requests(), [""; 0]);
+    assert_eq!(ask(&subject, query("SELECT 1")).await.unwrap().rows, 1);
+    subject.close().await;
 }
 
 /// A result of several parts takes a request for each; a statement is asked after until it has ended.

@@ -381,6 +381,44 @@ async fn a_server_proves_who_it_is() {
     assert_eq!(bare.seen().logins, [""; 0]);
 }
 
+/// Of who is reached by another name than its certificate has, `verify-full` wants nothing to do, `verify-ca` takes whom the authority that is
+/// trusted has signed, and `require` anybody.
+#[tokio::test]
+async fn modes_ask_for_what_they_say() {
+    let server = SqlServer::start_named(&["db.example.com"]).await;
+    let stranger = SqlServer::start().await;
+    let (own, other) = (&server.ca_pem, &stranger.ca_pem);
+    for version in ["7.4", "8.0"] {
+        let mut settings = settings(json!({"tds_version": version}));
+        let settings = settings.as_object_mut().expect("settings");
+        // The place says it.
+        settings.remove("ssl_mode");
+        let subject = loaded(Profile {
+            settings: settings.clone(),
+            ..Profile::default()
+        })
+        .await;
+        for (mode, ca_pem, is_let_in) in [
+            (TlsMode::VerifyFull, Some(own), false),
+            (TlsMode::VerifyCa, Some(own), true),
+            (TlsMode::VerifyCa, Some(other), false),
+            (TlsMode::VerifyCa, None, false),
+            (TlsMode::Require, Some(other), true),
+            (TlsMode::Require, None, true),
+        ] {
+            let before = server.seen().logins.len();
+            let source = subject.source(&place(&server, ca_pem.map(String::as_str), mode));
+            let answer = subject.ask(&source, query("SELECT 1 AS v")).await;
+            let refused = answer.as_ref().err().map(|fault| fault.kind);
+            let wanted = (!is_let_in).then_some(FaultKind::Tls);
+            assert_eq!(refused, wanted, "{version} {mode:?}: {answer:?}");
+            let logins = server.seen().logins.len() - before;
+            assert_eq!(logins > 0, is_let_in, "{version} {mode:?}: {logins}");
+        }
+        subject.close().await;
+    }
+}
+
 /// At the end of its time a statement is stopped at the server, and the session goes on with the next.
 #[tokio::test]
 async fn what_takes_too_long_is_stopped() {

@@ -277,6 +277,28 @@ fn rows_have_their_cells_once() {
     }
 }
 
+/// A row of 200 columns is whole, whichever of them are NULL.
+#[test]
+fn two_hundred_columns_are_read() {
+    let kind = |n: usize| ["INTEGER", "STRING", "NUMERIC"][n % 3];
+    let text = |n: usize| match (n % 5, kind(n)) {
+        (4, _) => None,
+        (_, "INTEGER") => Some(n.to_string()),
+        (_, "STRING") => Some(format!("v{n}")),
+        _ => Some(format!("{n}.50")),
+    };
+    let fields: Vec<Json> = (0..200).map(|n| field(&format!("c{n}"), kind(n))).collect();
+    let cells: Vec<Json> = (0..200).map(|n| json!(text(n))).collect();
+    let wide = page(json!(fields), &[json!(cells)], 1, None);
+    let answer = Talk::usual().rows_of(ordered(&wide, &ORDER)).ok();
+    assert_eq!((answer.rows, answer.columns.len()), (1, 200));
+    for n in 0..200 {
+        let wanted = text(n).unwrap_or_else(|| "NULL".into());
+        assert_eq!(answer.column(&format!("c{n}")), n);
+        assert_eq!(answer.cell(n, 0), wanted, "c{n}");
+    }
+}
+
 /// Long results come in batches.
 #[test]
 fn many_rows_come_in_batches() {

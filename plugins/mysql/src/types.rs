@@ -585,6 +585,57 @@ mod tests {
         assert_eq!(value(6, &short), "01:02:03.500000");
     }
 
+    /// A column `c` that may be NULL, as MySQL describes what it has a type of its own for.
+    fn definition(kind: u8, length: u32) -> Vec<u8> {
+        let mut body = Vec::new();
+        for text in ["def", "shop", "t", "t", "c", "c"] {
+            protocol::sized(&mut body, text.as_bytes());
+        }
+        let mut rest = protocol::BINARY.to_le_bytes().to_vec();
+        rest.extend_from_slice(&length.to_le_bytes());
+        rest.push(kind);
+        // BLOB and BINARY; no decimals, and two bytes that stand for nothing.
+        rest.extend_from_slice(&[144, 0, 0, 0, 0]);
+        protocol::sized(&mut body, &rest);
+        body
+    }
+
+    /// What only MySQL has types of the protocol for: a document is JSON as it was sent, a vector the bytes of its numbers.
+    #[test]
+    fn documents_and_vectors_have_their_types() {
+        let document = br#"{"b": [1, null]}"#;
+        let vector = [2f32, 32.0].map(f32::to_le_bytes).concat();
+        for (kind, length, column_type, native, value) in [
+            (
+                id::JSON,
+                u32::MAX,
+                ColumnType::Json,
+                "json",
+                document.as_slice(),
+            ),
+            (
+                id::VECTOR,
+                8,
+                ColumnType::Bytes,
+                "vector",
+                vector.as_slice(),
+            ),
+        ] {
+            let body = definition(kind, length);
+            let definition = Definition::read(&body).unwrap();
+            let reading = definition.reading().unwrap();
+            assert_eq!(definition.name, b"c");
+            assert_eq!(reading.column_type(), column_type);
+            assert_eq!(definition.native(), native);
+            let mut row = Vec::new();
+            protocol::sized(&mut row, value);
+            assert_eq!(read(reading, &row).unwrap().as_bytes(), value, "{native}");
+        }
+        let unknown = definition(243, 8);
+        let error = Definition::read(&unknown).unwrap().reading().unwrap_err();
+        assert_eq!(error.code, "unsupported");
+    }
+
     #[test]
     fn broken_text_is_the_sources() {
         assert_eq!(

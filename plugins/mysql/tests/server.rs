@@ -325,6 +325,15 @@ fn values_are_exact() {
         ),
         ("s", "SET('x','y')", "'x,y'", ColumnType::Text, "x,y", "set"),
         (
+            "place",
+            "POINT",
+            "POINT(2, 32)",
+            ColumnType::Bytes,
+            // SRID, order of bytes, kind, and both coordinates.
+            "\0\0\0\0\x01\x01\0\0\0\0\0\0\0\0\0\0@\0\0\0\0\0\0@@",
+            "geometry",
+        ),
+        (
             "uuid",
             "UUID",
             "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
@@ -370,6 +379,23 @@ fn values_are_exact() {
         .ok();
     assert_eq!((empty.rows, empty.columns.len()), (0, cases.len() + 1));
     assert_eq!(wire.scalar("SELECT NULL"), "NULL");
+}
+
+/// A moment is the same, and a clock shows UTC, whatever the server's zone is.
+#[test]
+fn the_servers_zone_does_not_count() {
+    let server = MariaDb::shared();
+    assert_eq!(server.admin("SELECT @@time_zone"), "+05:30");
+    let database = server.database(
+        "CREATE TABLE sightings (seen_at TIMESTAMP(3) NULL); INSERT INTO sightings VALUES ('2026-11-20 13:30:00.125')",
+    );
+    let mut wire = wire(server, &database);
+    let sql = "SELECT seen_at, CAST(seen_at AS CHAR) AS told, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), NOW(6)) AS apart \
+        FROM sightings WHERE seen_at = ?";
+    let values = vec![Value::Timestamp(1_795_161_600_125_000)];
+    let answer = wire.query(sql, values).ok();
+    let cells: Vec<String> = (0..3).map(|column| answer.cell(column, 0)).collect();
+    assert_eq!(cells, ["1795161600125000", "2026-11-20 08:00:00.125", "0"]);
 }
 
 /// Days that no calendar has are NULL.
@@ -475,6 +501,46 @@ fn parameters_are_bound() {
         class_and_code(&error),
         (ErrorClass::InvalidRequest, "parameter_count")
     );
+}
+
+/// Backticks quote names, and quotes and backslashes are of texts, whatever `sql_mode` the server is set to; what else it says stays.
+#[test]
+fn texts_end_where_the_host_reads_their_end() {
+    let server = MariaDb::start(&["--sql-mode=ANSI_QUOTES,NO_BACKSLASH_ESCAPES"]);
+    let database = server.database(
+        r"CREATE TABLE odd (`full name` VARCHAR(20)); INSERT INTO odd VALUES ('back\slash')",
+    );
+    // Each of them includes ANSI_QUOTES.
+    for mode in [
+        "ANSI_QUOTES",
+        "ANSI",
+        "ORACLE",
+        "MSSQL",
+        "POSTGRESQL",
+        "MAXDB",
+        "DB2",
+    ] {
+        server.admin(&format!(
+            "SET GLOBAL sql_mode = '{mode},NO_BACKSLASH_ESCAPES,NO_ZERO_IN_DATE'"
+        ));
+        let set = server.admin("SELECT @@sql_mode");
+        assert!(set.contains("ANSI_QUOTES"), "{mode}: {set}");
+        let mut wire = common::wire(&server, &database);
+        let sql = r#"SELECT `full name`, "it's", 'it\'s', "c:\\dir", ? FROM `odd` WHERE `full name` = 'back\\slash'"#;
+        let bound = Value::Text(r#"a\b'c"d"#.into());
+        let answer = wire.query(sql, vec![bound]).ok();
+        let cells: Vec<String> = (0..5).map(|column| answer.cell(column, 0)).collect();
+        assert_eq!(
+            cells,
+            [r"back\slash", "it's", "it's", r"c:\dir", r#"a\b'c"d"#],
+            "{mode}"
+        );
+        let left = wire.scalar("SELECT @@SESSION.sql_mode");
+        assert!(left.contains("NO_ZERO_IN_DATE"), "{mode}: {left}");
+        for gone in [mode, "ANSI", "NO_BACKSLASH_ESCAPES"] {
+            assert!(!left.contains(gone), "{mode}: {left}");
+        }
+    }
 }
 
 /// A write is refused by the server, whatever the statement says and the user may do.

@@ -150,6 +150,32 @@ fn types_are_exact() {
     assert_eq!(wire.scalar("SELECT 1"), "1");
 }
 
+/// A moment is the same, and a clock shows UTC, whatever the server's zone is.
+#[test]
+fn the_servers_zone_does_not_count() {
+    let cluster = Cluster::get();
+    assert_eq!(cluster.admin("SHOW TimeZone"), "Asia/Tokyo");
+    cluster.admin(
+        "CREATE TABLE shop.sightings (seen_at timestamptz); GRANT SELECT ON shop.sightings TO reader;
+         INSERT INTO shop.sightings VALUES ('2026-11-20 17:00:00.125')",
+    );
+    let mut wire = cluster.wire();
+    let sql = "SELECT seen_at, seen_at::timestamp AS shown, seen_at::text AS told, localtimestamp - (now() AT TIME ZONE 'UTC') AS apart \
+        FROM shop.sightings WHERE seen_at = $1::timestamp";
+    let values = vec![Value::LocalTimestamp(1_795_161_600_125_000)];
+    let answer = wire.query(sql, values).ok();
+    let cells: Vec<String> = (0..4).map(|column| answer.cell(column, 0)).collect();
+    assert_eq!(
+        cells,
+        [
+            "1795161600125000",
+            "1795161600125000",
+            "2026-11-20 08:00:00.125+00",
+            "00:00:00",
+        ]
+    );
+}
+
 /// What no column has is an error that tells the owner where it is and what to write instead; what is written then leaves.
 #[test]
 fn endless_times_are_told_by_their_column() {
