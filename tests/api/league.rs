@@ -130,6 +130,9 @@ pub async fn is_stopped(
     let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
     let since = Instant::now();
     while !has_begun() {
+        if call.is_finished() {
+            panic!("it has ended: {:?}", call.await);
+        }
         assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

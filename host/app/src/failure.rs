@@ -1,7 +1,7 @@
 //! Why a run, a preview or a publication did not succeed: the one type that travels from the flows to `api`, which has a code and a status
 //! for each [`Class`].
 
-use crate::settle::Unread;
+use crate::readers::Unread;
 use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
 pub use souk_sandbox::Fault;

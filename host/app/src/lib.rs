@@ -32,6 +32,7 @@ pub mod products;
 mod protected;
 pub mod publications;
 pub mod publish;
+mod readers;
 pub mod release;
 pub mod run;
 pub mod scan;

@@ -16,8 +16,9 @@ use souk_store::executions::{Billing, Ended, Outcome, Run as Record};
 use crate::App;
 use crate::failure::{Cause, Failure};
 use crate::products::Sold;
+pub use crate::readers::{Readers, Unread};
+pub use crate::settle::Payer;
 use crate::settle::{self, Charge, Settled};
-pub use crate::settle::{Payer, Readers, Unread};
 
 /// Why a product is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

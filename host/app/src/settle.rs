@@ -21,25 +21,13 @@ use souk_store::{Cached, StoreError};
 use crate::App;
 use crate::failure::Cause;
 use crate::products::Sold;
+use crate::readers::Readers;
 use entitlements::Entitlement;
 
 /// A hold outlives its run's deadline by as much as posting may take.
 const HOLD_GRACE: Duration = Duration::from_secs(10);
 /// How long an answer is kept for a retry.
 const ANSWER_KEPT: Duration = Duration::from_secs(24 * 3600);
-
-/// Clients that read what they ask for, more or less quickly.
-pub trait Readers: Sync {
-    /// Room for an answer of so many bytes, held until it is on its way. `Err`: what they have not read is too much already, and how much may be.
-    fn room(&self, bytes: u64) -> Result<Box<dyn Send>, Unread>;
-}
-
-/// Answers that wait for their readers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unread {
-    pub bytes: u64,
-    pub bytes_max: u64,
-}
 
 /// Who calls, for the company that pays.
 #[derive(Clone)]

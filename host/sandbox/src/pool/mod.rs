@@ -18,7 +18,6 @@ mod ticket;
 
 use std::{
     collections::VecDeque,
-    ops::Deref,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -35,6 +34,7 @@ use gauge::Waits;
 pub(crate) use gauge::{Gauge, Permit};
 use pace::Pace;
 pub(crate) use place::home;
+use place::{Seat, Sharing};
 pub(crate) use pools::Pools;
 use pools::Refused;
 pub(crate) use pressure::{Pressure, Sampled};
@@ -43,7 +43,7 @@ pub(crate) use session::{Handle, Job};
 pub(crate) use ticket::{Answer, Ticket, Waiting};
 
 use crate::{
-    connector::{Need, Scope},
+    connector::Scope,
     fault::{Blame, Excess, Fault, FaultKind},
     journal::Speaker,
     lanes::Lanes,
@@ -103,7 +103,7 @@ pub(crate) struct Pool {
     retired: AtomicBool,
     /// The host is stopping and has waited long enough.
     cut: AtomicBool,
-    pipelining: bool,
+    sharing: Sharing,
     /// Which statements need a session to themselves.
     pub pace: Pace,
     pub pressure: Pressure,
@@ -126,20 +126,6 @@ struct State {
     queue: VecDeque<Job>,
 }
 
-/// A session in its pool. Whose it is stands here, too: what a handle says changes with each request, on another core if it is not one's own.
-struct Seat {
-    home: u64,
-    handle: Arc<Handle>,
-}
-
-impl Deref for Seat {
-    type Target = Arc<Handle>;
-
-    fn deref(&self) -> &Arc<Handle> {
-        &self.handle
-    }
-}
-
 /// Where a job goes.
 enum Place {
     On(Arc<Handle>),
@@ -157,7 +143,7 @@ impl Pool {
         (target, gauge): (Target, Arc<Gauge>),
         part: Part,
     ) -> Arc<Pool> {
-        let pipelining = connector.pipelining && connector.need != Need::Directory;
+        let sharing = Sharing::of(&connector);
         let reliability = Reliability::new(matches!(connector.scope, Scope::Platform));
         let (scope, name) = (&connector.scope, &connector.name);
         let speaker = Speaker::new(
@@ -181,7 +167,7 @@ impl Pool {
             waiting: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
             cut: AtomicBool::new(false),
-            pipelining,
+            sharing,
             pace: Pace::default(),
             pressure: Pressure::default(),
             breaker: Breaker::default(),
@@ -219,7 +205,7 @@ impl Pool {
         if now_us.saturating_sub(self.used_us.load(Ordering::Relaxed)) > USED_PACE_US {
             self.used_us.store(now_us, Ordering::Relaxed);
         }
-        job.joins_below = self.joins_below(&job.request);
+        job.joins_below = self.sharing.joins_below(&job.request, &self.pace);
         let mut state = self.state.lock();
         let home = home();
         let place = if state.queue.is_empty() {
@@ -234,7 +220,9 @@ impl Pool {
                 // Served by another thread this time; the next request finds a session of its own.
                 if !local
                     && state.opening == 0
-                    && self.is_worth_one_here(&state, home)
+                    && self
+                        .sharing
+                        .is_worth_one_here(&state.sessions, home, &self.foreign)
                     && let Ok(permit) = self.spare_permit()
                 {
                     state.opening += 1;
@@ -546,10 +534,14 @@ impl Pool {
         joins_below: usize,
         extra: usize,
     ) -> Place {
-        if let Some(session) = self.session_for(state, home, now_us, joins_below) {
-            return Place::On(session);
+        let (sessions, jobs) = (&state.sessions, state.queue.len() + extra);
+        if let Some(session) = self
+            .sharing
+            .session_for(sessions, home, now_us, joins_below)
+        {
+            return Place::On(session.clone());
         }
-        if self.are_being_opened_for(state, state.queue.len() + extra) {
+        if self.sharing.will_do_for(state.opening, jobs) {
             return Place::Wait;
         }
         match self.permit() {

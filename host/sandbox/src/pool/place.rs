@@ -1,15 +1,17 @@
-//! Which session takes a request: one of the asking thread, or another thread's. Start reading at [`Pool::session_for`].
+//! Which session takes a request: one of the asking thread, or another thread's. Start reading at [`Sharing::session_for`].
 
 use std::{
     cell::Cell,
+    ops::Deref,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
-use super::{Handle, Pool, State};
-use crate::{connector::Need, request::Request};
+use super::pace::Pace;
+use super::session::Handle;
+use crate::{connector::Need, loaded::Connector, request::Request};
 
 /// A session whose oldest request is older than this is busy with something slow.
 const JOIN_AGE_US: u64 = 2_000;
@@ -22,36 +24,65 @@ const SLOW_DEPTH_MAX: usize = 4;
 /// So many requests on sessions of other threads are worth a session on files of one's own: each costs two wake-ups, some 15 us.
 const FOREIGN_MAX: u32 = 64;
 
-impl Pool {
+/// A session in its pool. Whose it is stands here, too: what a handle says changes with each request, on another core if it is not one's own.
+pub(super) struct Seat {
+    pub home: u64,
+    pub handle: Arc<Handle>,
+}
+
+impl Deref for Seat {
+    type Target = Arc<Handle>;
+
+    fn deref(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+}
+
+/// How requests share the sessions of a data connection.
+#[derive(Clone, Copy)]
+pub(super) struct Sharing {
+    pipelining: bool,
+    need: Need,
+}
+
+impl Sharing {
+    pub fn of(connector: &Connector) -> Sharing {
+        let need = connector.need;
+        Sharing {
+            pipelining: connector.pipelining && need != Need::Directory,
+            need,
+        }
+    }
+
     /// Below how many requests in flight a session may be joined by this one.
-    pub(super) fn joins_below(&self, request: &Request) -> usize {
+    pub fn joins_below(self, request: &Request, pace: &Pace) -> usize {
         match request {
-            _ if !self.pipelining || !self.pace.is_slow(request) => DEPTH_MAX,
+            _ if !self.pipelining || !pace.is_slow(request) => DEPTH_MAX,
             Request::Query(_) if self.shares_slow() => SLOW_DEPTH_MAX,
             _ => 0,
         }
     }
 
-    fn shares_slow(&self) -> bool {
-        self.connector.need == Need::Http
+    fn shares_slow(self) -> bool {
+        self.need == Need::Http
     }
 
     /// Whether a request that a session of another thread serves should find one on its own next time. A session on files has a page cache in
-    /// its memory: a thread gets its first one when it has often asked those of others, and no second one for that.
-    pub(super) fn is_worth_one_here(&self, state: &State, home: u64) -> bool {
+    /// its memory: a thread gets its first one when it has often asked those of others, and no second one for that. `foreign`: how often.
+    pub fn is_worth_one_here(self, sessions: &[Seat], home: u64, foreign: &AtomicU32) -> bool {
         self.pipelining
-            || (self.foreign.fetch_add(1, Ordering::Relaxed) % FOREIGN_MAX == FOREIGN_MAX - 1
-                && state.sessions.iter().all(|session| session.home != home))
+            || (foreign.fetch_add(1, Ordering::Relaxed) % FOREIGN_MAX == FOREIGN_MAX - 1
+                && sessions.iter().all(|session| session.home != home))
     }
 
     /// The session that takes a job which joins those with fewer than `joins_below` requests in flight, if there is one.
-    pub(super) fn session_for(
-        &self,
-        state: &State,
+    pub fn session_for(
+        self,
+        sessions: &[Seat],
         home: u64,
         now_us: u64,
         joins_below: usize,
-    ) -> Option<Arc<Handle>> {
+    ) -> Option<&Arc<Handle>> {
         let is_idle = |session: &Handle| session.depth.load(Ordering::Acquire) == 0;
         let joins = |session: &Handle, pipelining: bool| {
             let depth = session.depth.load(Ordering::Acquire);
@@ -63,9 +94,9 @@ impl Pool {
         };
         // Of one's own. One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
         // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
-        let takes_turns = self.pipelining || self.connector.need == Need::Directory;
+        let takes_turns = self.pipelining || self.need == Need::Directory;
         let of = |own: bool| {
-            let sessions = state.sessions.iter();
+            let sessions = sessions.iter();
             sessions.filter(move |seat| (seat.home == home) == own && !seat.is_closing())
         };
         of(true)
@@ -74,13 +105,13 @@ impl Pool {
             .or_else(|| {
                 of(false).find(|session| is_idle(session) || joins(session, self.pipelining))
             })
-            .map(|session| session.handle.clone())
+            .map(|session| &session.handle)
     }
 
     /// Whether sessions that are being opened will do for so many jobs: one serves all who wait, if it can pipeline; else each needs its own.
-    pub(super) fn are_being_opened_for(&self, state: &State, jobs: usize) -> bool {
+    pub fn will_do_for(self, opening: usize, jobs: usize) -> bool {
         let each = if self.pipelining { DEPTH_MAX } else { 1 };
-        state.opening * each >= jobs
+        opening * each >= jobs
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use souk_outbound::{Error, ErrorKind, Handshake, Records};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::guests::broken;
 use crate::{
@@ -142,8 +142,8 @@ pub(super) fn exchange(
     Ok(Box::into_pin(exchange))
 }
 
-/// Opens a second wire to the same address, sends, closes. Nobody waits for it; where the company may not have it
-/// now, the source is not told.
+/// Opens a second wire to the same address, sends, and leaves it to the peer to close it, who may drop a request whose sender has gone
+/// (PgBouncer does). Nobody waits for it; where the company may not have it now, the source is not told.
 pub(super) fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
     if bytes.len() > ASIDE_BYTES_MAX {
         return Err(broken(format!(
@@ -161,7 +161,10 @@ pub(super) fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
                 .write_all(&bytes)
                 .await
                 .map_err(|error| error.to_string())?;
-            stream.shutdown().await.map_err(|error| error.to_string())
+            // What it says is nobody's.
+            let mut said = stream.take(ASIDE_BYTES_MAX as u64);
+            let ended = said.read_to_end(&mut Vec::new()).await;
+            ended.map_err(|error| error.to_string())
         })
         .await;
         if let Ok(Err(error)) = sent {
