@@ -1,0 +1,14 @@
+//! Who reads the answers: whether a company's clients have room for one more. `api` knows them.
+
+/// Clients that read what they ask for, more or less quickly.
+pub trait Readers: Sync {
+    /// Room for an answer of so many bytes, held until it is on its way. `Err`: what they have not read is too much already, and how much may be.
+    fn room(&self, bytes: u64) -> Result<Box<dyn Send>, Unread>;
+}
+
+/// Answers that wait for their readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unread {
+    pub bytes: u64,
+    pub bytes_max: u64,
+}
