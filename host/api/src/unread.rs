@@ -415,4 +415,21 @@ mod tests {
         other.end_call();
         assert_eq!(sends(&tally, BYTES).await.0, 1);
     }
+
+    /// However many answers are ready at once, one of them passes the bound; what has left makes room again, and others have their own.
+    #[test]
+    fn room_is_passed_by_one_answer() {
+        const MAX: u64 = 1 << 20;
+        let unread = Unread::new(MAX);
+        let [company, other] = [(); 2].map(|()| unread.company(&CompanyId::generate()));
+        let first = company.room(MAX).unwrap();
+        let second = company.room(16 * MAX).unwrap();
+        let refused = company.room(1).err().unwrap();
+        assert_eq!((refused.bytes, refused.bytes_max), (17 * MAX, MAX));
+        assert!(other.room(1).is_ok());
+        drop(second);
+        assert!(company.room(1).is_ok());
+        drop(first);
+        assert_eq!(company.bytes(), 0);
+    }
 }
