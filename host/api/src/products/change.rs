@@ -35,6 +35,9 @@ pub async fn create<K: Offered>(
             let (company, now) = (caller.company(), caller.now());
             let inserted = products::insert(write, &id, company, &user, &written, now).await;
             is_taken = matches!(inserted, Err(StoreError::Conflict));
+            if is_taken {
+                return Err(slug_taken::<K>(&written.slug));
+            }
             inserted?;
             if let Some(credits) = credits {
                 price::set(write, caller, id.as_ref(), credits).await?;
@@ -46,7 +49,6 @@ pub async fn create<K: Offered>(
             Err(_) if is_taken && !slug_given && attempt < SLUG_TRIES => {
                 written.slug = slugs::numbered(&slug, attempt + 1);
             }
-            Err(_) if is_taken => return Err(slug_taken::<K>(&written.slug)),
             Err(error) => return Err(error),
         }
     }
