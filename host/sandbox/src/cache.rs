@@ -106,21 +106,7 @@ impl Cache {
 
     /// A new private file in the cache directory, for the caller to rename or remove.
     pub fn scratch(&self) -> io::Result<(File, PathBuf)> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!(
-            ".{}-{}.tmp",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let path = self.directory.join(name);
-        let _ = fs::remove_file(&path);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
-        Ok((file, path))
+        scratch(&self.directory)
     }
 
     pub fn begin_loading(&self, digest: &str) -> Loading {
@@ -219,26 +205,59 @@ fn read_key(directory: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     // A key that others could read or write authenticates nothing.
     if fs::metadata(&path)?.permissions().mode() & 0o077 != 0 {
         tracing::warn!(path = %path.display(), "the cache key is open to other users: making a new one");
-        fs::remove_file(&path)?;
+        discard(&path)?;
         return Ok(None);
     }
-    Ok(bytes.try_into().ok())
+    let key = bytes.try_into().ok();
+    if key.is_none() {
+        discard(&path)?;
+    }
+    Ok(key)
 }
 
+/// Removes a key that is of no use. Another host may have been quicker.
+fn discard(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A key of ours, or that of who made one at the same moment: what one of both writes, the other is to read.
 fn make_key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     rand::rng().fill_bytes(&mut key);
-    let path = directory.join(KEY_FILE);
-    let scratch = directory.join(format!(".{}.key.tmp", std::process::id()));
+    let (mut file, scratch) = scratch(directory)?;
+    let linked = file
+        .write_all(&key)
+        .and_then(|()| fs::hard_link(&scratch, directory.join(KEY_FILE)));
     let _ = fs::remove_file(&scratch);
-    let mut file = OpenOptions::new()
+    match linked {
+        Ok(()) => Ok(key),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read_key(directory)?.ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A new private file with a name that no other thread or process has.
+fn scratch(directory: &Path) -> io::Result<(File, PathBuf)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = format!(
+        ".{}-{}.tmp",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
+    let path = directory.join(name);
+    let _ = fs::remove_file(&path);
+    let file = OpenOptions::new()
+        .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&scratch)?;
-    file.write_all(&key)?;
-    fs::rename(&scratch, &path)?;
-    Ok(key)
+        .open(&path)?;
+    Ok((file, path))
 }
 
 #[cfg(test)]
@@ -246,6 +265,28 @@ mod tests {
     use std::{cell::RefCell, time::SystemTime};
 
     use super::*;
+
+    /// Who opens a new directory at the same moment has the same key: one reads what another writes.
+    #[test]
+    fn openers_at_once_share_a_key() {
+        for _ in 0..50 {
+            let directory = tempfile::tempdir().unwrap();
+            let start = std::sync::Barrier::new(4);
+            let caches = std::thread::scope(|scope| {
+                let openers = [(); 4].map(|()| {
+                    scope.spawn(|| {
+                        start.wait();
+                        Cache::open(directory.path(), "now".into()).unwrap()
+                    })
+                });
+                openers.map(|opener| opener.join().unwrap())
+            });
+            caches[0].put("digest", b"code").unwrap();
+            for cache in &caches {
+                assert_eq!(cache.get("digest").as_deref(), Some(&b"code"[..]));
+            }
+        }
+    }
 
     /// What nobody wants goes, of another engine only when it is old and this one has been here for as long, and so do files that were never
     /// finished; the key stays.

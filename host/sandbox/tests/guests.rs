@@ -298,6 +298,40 @@ async fn an_idle_session_makes_room_for_another_data_connection() {
     ping(&sources[1]).await.unwrap();
 }
 
+/// As long as a company has idle sessions nobody of it is refused one, however many ask at the same moment and whatever they close for each other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_sessions_make_room_for_many_at_once() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let mut options = options(&directory);
+    options.limits.quota.sessions = 12;
+    let sandbox = souk_sandbox::Sandbox::new(options).unwrap();
+    activate(&sandbox, guests::SILENT).await;
+    let sources: Vec<_> = (0..40)
+        .map(|number| {
+            let mut source = Source::clone(&source("silent"));
+            source.connection = format!("con_{number}");
+            source.limits.sessions_max = 2;
+            std::sync::Arc::new(source)
+        })
+        .collect();
+    let askers = (0..3).map(|asker| {
+        let (sandbox, sources) = (sandbox.clone(), sources.clone());
+        tokio::spawn(async move {
+            for round in 0..500 {
+                let source = &sources[(asker * 7 + round * (asker + 3)) % sources.len()];
+                let ping = || sandbox.run(source, Request::Ping(Limits::new(10, 1000)), within(20));
+                // The second of them finds the first one waiting.
+                let (one, other) = tokio::join!(ping(), ping());
+                one.and(other)
+                    .unwrap_or_else(|fault| panic!("{asker} {round}: {fault:?}"));
+            }
+        })
+    });
+    for asker in askers.collect::<Vec<_>>() {
+        asker.await.unwrap();
+    }
+}
+
 /// A connector that never answers costs its caller the deadline and no more.
 #[tokio::test]
 async fn a_silent_connector_times_out_at_the_deadline() {

@@ -126,12 +126,19 @@ struct State {
     queue: VecDeque<Job>,
 }
 
+impl State {
+    /// Whether there is a session, or one is being opened: some day it answers those who wait.
+    fn is_served(&self) -> bool {
+        !self.sessions.is_empty() || self.opening > 0
+    }
+}
+
 /// Where a job goes.
 enum Place {
     On(Arc<Handle>),
     Open(Permit),
     Wait,
-    /// An idle session elsewhere was asked to make room: who waits is woken when it has.
+    /// Room is being made: who waits is woken when it is there.
     WaitForRoom,
 }
 
@@ -208,7 +215,9 @@ impl Pool {
         job.joins_below = self.sharing.joins_below(&job.request, &self.pace);
         let mut state = self.state.lock();
         let home = home();
-        let place = if state.queue.is_empty() {
+        let is_served = state.is_served();
+        // Behind others, unless nobody serves those: then it depends on whether anybody will.
+        let place = if state.queue.is_empty() || !is_served {
             self.place(&state, home, now_us, job.joins_below, 1)
         } else {
             Place::Wait
@@ -241,8 +250,7 @@ impl Pool {
             Place::Wait | Place::WaitForRoom => {
                 // Nobody here will answer, and nobody makes room.
                 if matches!(place, Place::Wait)
-                    && state.sessions.is_empty()
-                    && state.opening == 0
+                    && !is_served
                     && let Some(short) = self.is_short()
                 {
                     return Err(self.shortage(short));
@@ -574,10 +582,10 @@ impl Pool {
     /// Why a request has waited in the queue until its deadline.
     pub fn waited(&self) -> Fault {
         let state = self.state.lock();
-        let has_session = !state.sessions.is_empty() || state.opening > 0;
+        let is_served = state.is_served();
         drop(state);
         match self.is_short() {
-            Some(short) if !has_session => self.shortage(short),
+            Some(short) if !is_served => self.shortage(short),
             _ => timed_out(),
         }
     }

@@ -412,7 +412,7 @@ pub(super) enum Share {
 pub(super) enum Refused {
     /// Nothing can be closed for it.
     Full,
-    /// An idle session is being closed for it.
+    /// An idle session is being closed for it, or one of its own connection will end.
     MakingRoom,
 }
 
@@ -432,8 +432,8 @@ impl Pool {
                 }
                 return Ok(permit);
             }
-            // Its own gauge wakes those who wait for that.
-            Err(Lacks::Own) => return Err(Refused::Full),
+            // Others of the connection have them, or had a moment ago: its own gauge wakes those who wait for that.
+            Err(Lacks::Own) => return Err(Refused::MakingRoom),
             Err(Lacks::Shared(lacks)) => lacks,
         };
         // Before anything is closed: its place must not be given back unnoticed.
