@@ -107,9 +107,16 @@ pub async fn fetch<T>(
     if rows == 0 {
         run = run.found_nothing();
     }
-    let mut written = begin_page(app, endpoint, &statement, output, rows, manner)
-        .await
-        .map_err(|cause| run.fail(cause))?;
+    let mut written = begin_page(
+        app,
+        endpoint,
+        run.deadline(),
+        &statement,
+        (output, rows),
+        manner,
+    )
+    .await
+    .map_err(|cause| run.fail(cause))?;
     let render = |about: &About<'_>| {
         made = Some(finish(&mut written, &told, about));
         written
@@ -303,9 +310,9 @@ const FIELD_BYTES: usize = 8;
 async fn begin_page(
     app: &App,
     endpoint: &EndpointSnapshot,
+    deadline: Instant,
     statement: &Arc<PageStatement>,
-    output: Output,
-    rows: usize,
+    (output, rows): (Output, usize),
     manner: &Manner<'_>,
 ) -> Result<Vec<u8>, Cause> {
     let (format, head) = (manner.format, manner.head);
@@ -314,12 +321,9 @@ async fn begin_page(
         return write_page(statement, output, rows, format, head);
     }
     let (company, statement) = (endpoint.row.company_id.as_str(), statement.clone());
-    app.sandbox
-        .compute(company, move || {
-            write_page(&statement, output, rows, format, head)
-        })
-        .await
-        .ok_or_else(abandoned)?
+    let write = move || write_page(&statement, output, rows, format, head);
+    let written = Box::pin(app.compute(company, deadline, write));
+    written.await?.ok_or_else(abandoned)?
 }
 
 fn write_page(

@@ -146,6 +146,13 @@ impl Fault {
         }
     }
 
+    /// There is none left of something: it is nobody's fault, and likely to be over in a moment.
+    pub(crate) fn exhausted(code: &str, message: impl Into<String>) -> Fault {
+        let mut fault = Fault::new(Blame::Host, FaultKind::Busy, message).code(code);
+        fault.retry_after_ms = Some(1_000);
+        fault
+    }
+
     pub fn code(mut self, code: &str) -> Fault {
         self.code = code.to_owned();
         self

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// What one request, response or stream may hold without being counted. What most need: counting it would cost more than it is worth.
-pub(crate) const UNCOUNTED_BYTES: usize = 64 << 10;
+const UNCOUNTED_BYTES: usize = 64 << 10;
 /// What grows is counted in such steps.
 const STEP_BYTES: usize = 256 << 10;
 
@@ -52,11 +52,7 @@ impl MemoryAccount {
 impl MemoryRefused {
     /// As an answer.
     pub fn fault(self) -> Fault {
-        let busy = |what: &str| {
-            let mut fault = Fault::new(Blame::Host, FaultKind::Busy, what).code(MEMORY_EXHAUSTED);
-            fault.retry_after_ms = Some(1_000);
-            fault
-        };
+        let busy = |what: &str| Fault::exhausted(MEMORY_EXHAUSTED, what);
         match self {
             MemoryRefused::Session => Fault::new(
                 Blame::Connector,

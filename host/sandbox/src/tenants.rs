@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 
-use crate::fault::{Blame, Fault, FaultKind};
+use crate::fault::Fault;
 
 /// Failures of a company's connectors that are told at once; later ones are told at [`FAILURE_PACE`].
 const FAILURES_AT_ONCE: u32 = 20;
@@ -257,14 +257,9 @@ impl Tenant {
     /// the source's: it is told to try again.
     pub fn exhausted(&self, code: &str, what: impl std::fmt::Display) -> Fault {
         self.note(true);
-        let mut fault = Fault::new(
-            Blame::Host,
-            FaultKind::Busy,
-            format!("{what}, which is as many as one company may have: try again shortly"),
-        )
-        .code(code);
-        fault.retry_after_ms = Some(1_000);
-        fault
+        let message =
+            format!("{what}, which is as many as one company may have: try again shortly");
+        Fault::exhausted(code, message)
     }
 
     fn note(&self, refused: bool) {
@@ -355,6 +350,7 @@ fn take(used: &AtomicUsize, max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::{Blame, FaultKind};
 
     /// Places are bounded for each company by itself, and come back.
     #[test]

@@ -13,12 +13,22 @@ pub struct Taken {
     pub by_largest: i64,
 }
 
+/// The statement for what each company has `taken`.
+macro_rules! of_companies {
+    ($taken:literal) => {
+        concat!(
+            "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest FROM (",
+            $taken,
+            ") AS shares"
+        )
+    };
+}
+
 /// Data connections that are not deleted.
 pub async fn connections(db: &mut AnyConnection) -> Result<Taken, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest
-         FROM (SELECT COUNT(*) AS taken FROM connections WHERE deleted_at IS NULL GROUP BY company_id) AS shares",
-    )
+    let row = sqlx::query(of_companies!(
+        "SELECT COUNT(*) AS taken FROM connections WHERE deleted_at IS NULL GROUP BY company_id"
+    ))
     .fetch_one(db)
     .await?;
     taken(&row)
@@ -26,10 +36,9 @@ pub async fn connections(db: &mut AnyConnection) -> Result<Taken, StoreError> {
 
 /// Bytes of the versions of connectors that companies have uploaded.
 pub async fn connector_bytes(db: &mut AnyConnection) -> Result<Taken, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest
-         FROM (SELECT SUM(size_bytes) AS taken FROM connectors WHERE scope <> $1 GROUP BY scope) AS shares",
-    )
+    let row = sqlx::query(of_companies!(
+        "SELECT SUM(size_bytes) AS taken FROM connectors WHERE scope <> $1 GROUP BY scope"
+    ))
     .bind(PLATFORM)
     .fetch_one(db)
     .await?;
@@ -38,10 +47,9 @@ pub async fn connector_bytes(db: &mut AnyConnection) -> Result<Taken, StoreError
 
 /// Bytes of companies' files.
 pub async fn file_bytes(db: &mut AnyConnection) -> Result<Taken, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest
-         FROM (SELECT SUM(size_bytes) AS taken FROM files GROUP BY company_id) AS shares",
-    )
+    let row = sqlx::query(of_companies!(
+        "SELECT SUM(size_bytes) AS taken FROM files GROUP BY company_id"
+    ))
     .fetch_one(db)
     .await?;
     taken(&row)

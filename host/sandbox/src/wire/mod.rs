@@ -81,11 +81,7 @@ impl From<ErrorKind> for WireFault {
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         let (kind, message) = match error.kind {
-            ErrorKind::Exhausted(code) => {
-                let mut fault = Fault::new(Blame::Host, FaultKind::Busy, error.message).code(code);
-                fault.retry_after_ms = Some(1_000);
-                return fault;
-            }
+            ErrorKind::Exhausted(code) => return Fault::exhausted(code, error.message),
             ErrorKind::Refused => (FaultKind::Refused, "the source refused the connection"),
             ErrorKind::Unreachable => (FaultKind::Unreachable, "the source cannot be reached"),
             ErrorKind::EgressRefused => (
