@@ -12,7 +12,7 @@ use souk_conformance::{Place, Subject};
 use souk_sandbox::{Blame, FaultKind, Limits, Query, Request, SchemaFilter};
 use souk_tests::{BigQuery, snowflake};
 
-use common::{ask, conforms, conforms_without_a_source, query};
+use common::{ask, believes_no_stranger, conforms, conforms_without_a_source, query};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = "ATTACH ':memory:' AS shop;
@@ -180,15 +180,7 @@ async fn refusals_are_told_as_what_they_are() {
 async fn a_server_proves_who_it_is() {
     let (server, stranger) = (BigQuery::start_tls().await, BigQuery::start_tls().await);
     let subject = subject(&server, json!({})).await;
-    for ca_pem in [None, stranger.ca_pem.clone()] {
-        let source = subject.source(&Place::Http {
-            base_url: server.base_url(),
-            ca_pem,
-        });
-        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
-        let told = (fault.blame, fault.kind);
-        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
-    }
+    believes_no_stranger(&subject, &server.base_url(), stranger.ca_pem.clone()).await;
     assert_eq!(server.requests(), [""; 0]);
     let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
     assert_eq!(ping.unwrap().rows, 1);

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_conformance::{Place, Subject};
-use souk_sandbox::{Blame, FaultKind, Limits, Request, SchemaFilter};
+use souk_sandbox::{FaultKind, Limits, Request, SchemaFilter};
 use souk_tests::ClickHouse;
 use souk_tests::clickhouse::{self, Recorded};
 
-use common::{ask, conforms, conforms_without_a_source, query};
+use common::{ask, believes_no_stranger, conforms, conforms_without_a_source, query};
 
 fn place(server: &ClickHouse) -> Place {
     Place::Http {
@@ -37,19 +37,14 @@ async fn without_a_source_it_conforms() {
 #[tokio::test]
 async fn a_server_proves_who_it_is() {
     let (server, stranger) = (Recorded::start_tls().await, Recorded::start_tls().await);
-    let place = |ca_pem: Option<&str>| Place::Http {
+    let own = Place::Http {
         base_url: server.base_url(),
-        ca_pem: ca_pem.map(str::to_owned),
+        ca_pem: Some(server.ca_pem.clone()),
     };
     let settings = json!({"username": clickhouse::USER, "password": clickhouse::PASSWORD});
-    let own = place(Some(server.ca_pem.as_str()));
     let subject = common::subject("clickhouse", Some(own), &settings).await;
-    for ca_pem in [None, Some(stranger.ca_pem.as_str())] {
-        let source = subject.source(&place(ca_pem));
-        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
-        let told = (fault.blame, fault.kind);
-        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
-    }
+    let of_stranger = Some(stranger.ca_pem.clone());
+    believes_no_stranger(&subject, &server.base_url(), of_stranger).await;
     assert_eq!(server.statements(), [""; 0]);
     let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
     assert_eq!(ping.unwrap().cell(0, 1).as_bool(), Some(true));

@@ -9,7 +9,7 @@ use souk_conformance::{Place, Subject};
 use souk_sandbox::{Fault, FaultKind, Limits, Query, Request, SchemaFilter, Value};
 use souk_tests::{DuckDb, duckdb};
 
-use common::{ask, conforms, conforms_without_a_source, merged, query};
+use common::{ask, believes_no_stranger, conforms, conforms_without_a_source, merged, query};
 
 /// Of many types, with NULLs where they may be.
 const STOCK: [&str; 3] = [
@@ -390,15 +390,7 @@ async fn a_server_that_reads_no_files_says_so() {
 async fn a_server_proves_who_it_is() {
     let (server, stranger) = (DuckDb::start_tls().await, DuckDb::start_tls().await);
     let subject = subject(&server, json!({})).await;
-    for ca_pem in [None, stranger.ca_pem.clone()] {
-        let place = Place::Http {
-            base_url: server.base_url(),
-            ca_pem,
-        };
-        let source = Subject::source(&subject, &place);
-        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Tls, "{fault:?}");
-    }
+    believes_no_stranger(&subject, &server.base_url(), stranger.ca_pem.clone()).await;
     assert_eq!(ask(&subject, query("SELECT 1")).await.unwrap().rows, 1);
     subject.close().await;
 }

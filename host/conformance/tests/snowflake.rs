@@ -13,7 +13,7 @@ use souk_conformance::{Place, Subject};
 use souk_sandbox::{Blame, FaultKind, Limits, Query, Request, SchemaFilter};
 use souk_tests::{Snowflake, bigquery, snowflake};
 
-use common::{ask, conforms, conforms_without_a_source, merged, query};
+use common::{ask, believes_no_stranger, conforms, conforms_without_a_source, merged, query};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = r#"ATTACH ':memory:' AS PUBLIC;
@@ -220,15 +220,7 @@ async fn refusals_are_told_as_what_they_are() {
 async fn a_server_proves_who_it_is() {
     let (server, stranger) = (Snowflake::start_tls().await, Snowflake::start_tls().await);
     let subject = subject(&server, json!({})).await;
-    for ca_pem in [None, stranger.ca_pem.clone()] {
-        let source = subject.source(&Place::Http {
-            base_url: server.base_url(),
-            ca_pem,
-        });
-        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
-        let told = (fault.blame, fault.kind);
-        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
-    }
+    believes_no_stranger(&subject, &server.base_url(), stranger.ca_pem.clone()).await;
     assert_eq!(server.requests(), [""; 0]);
     assert_eq!(ask(&subject, query("SELECT 1")).await.unwrap().rows, 1);
     subject.close().await;
@@ -305,7 +297,7 @@ async fn what_takes_too_long_is_stopped() {
         while server.running() > 0 {
             let went = server.requests();
             assert!(
-                since.elapsed() < Duration::from_secs(1),
+                since.elapsed() < Duration::from_secs(10),
                 "it goes on: {went:?}"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -12,7 +12,7 @@ use souk_conformance::{Place, Subject};
 use souk_sandbox::{FaultKind, Limits, Query, Request, SchemaFilter};
 use souk_tests::{Trino, trino};
 
-use common::{ask, conforms, conforms_without_a_source, merged, query};
+use common::{ask, believes_no_stranger, conforms, conforms_without_a_source, merged, query};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = r#"ATTACH ':memory:' AS shop;
@@ -239,17 +239,8 @@ async fn refusals_are_told_as_what_they_are() {
 #[tokio::test]
 async fn a_server_proves_who_it_is() {
     let (server, stranger) = (Trino::start_tls().await, Trino::start_tls().await);
-    let elsewhere = Subject::source;
     let subject = subject(&server, json!({})).await;
-    for ca_pem in [None, stranger.ca_pem.clone()] {
-        let place = Place::Http {
-            base_url: server.base_url(),
-            ca_pem,
-        };
-        let source = elsewhere(&subject, &place);
-        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Tls, "{fault:?}");
-    }
+    believes_no_stranger(&subject, &server.base_url(), stranger.ca_pem.clone()).await;
     assert_eq!(server.requests(), [""; 0]);
     assert_eq!(ask(&subject, query("SELECT 1")).await.unwrap().rows, 1);
     subject.close().await;

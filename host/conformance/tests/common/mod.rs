@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use souk_conformance::{Outcome, Place, Profile, Subject, options};
-use souk_sandbox::{Compiler, Fault, Limits, Output, Query, Request};
+use souk_sandbox::{Blame, Compiler, Fault, FaultKind, Limits, Output, Query, Request};
 
 /// The bundled connector of this name.
 pub async fn loaded(name: &str, profile: Profile) -> Subject {
@@ -38,6 +38,19 @@ pub fn merged(mut settings: Json, more: Json) -> Json {
 pub async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
     let source = subject.source(subject.place.as_ref().unwrap());
     subject.ask(&source, request).await
+}
+
+/// Whoever is at this address is believed neither without an authority nor with that of a stranger.
+pub async fn believes_no_stranger(subject: &Subject, base_url: &str, of_stranger: Option<String>) {
+    for ca_pem in [None, of_stranger] {
+        let source = subject.source(&Place::Http {
+            base_url: base_url.to_owned(),
+            ca_pem,
+        });
+        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
+        let told = (fault.blame, fault.kind);
+        assert_eq!(told, (Blame::Source, FaultKind::Tls), "{fault:?}");
+    }
 }
 
 pub fn query(text: &str) -> Request {
