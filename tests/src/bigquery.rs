@@ -61,13 +61,24 @@ struct Job {
     table: Arc<Table>,
     /// `None`: never, unless it is cancelled.
     ends: Option<Instant>,
+    /// When BigQuery stops it, and after how many milliseconds (`jobTimeoutMs`).
+    allowed: Option<(Instant, u64)>,
     is_cancelled: bool,
     statement: String,
 }
 
 impl Job {
     fn is_done(&self) -> bool {
-        self.is_cancelled || self.ends.is_some_and(|ends| ends <= Instant::now())
+        self.is_cancelled
+            || self.ends.is_some_and(|ends| ends <= Instant::now())
+            || self.timed_out().is_some()
+    }
+
+    /// After how many milliseconds it was stopped for taking longer than it may.
+    fn timed_out(&self) -> Option<u64> {
+        let (stops, after) = self.allowed?;
+        let is_late = stops <= Instant::now() && self.ends.is_none_or(|ends| ends > stops);
+        is_late.then_some(after)
     }
 }
 
@@ -219,7 +230,7 @@ impl Server {
     }
 
     async fn query(&self, body: &Value) -> Result<Value, Refusal> {
-        let name = self.begin(body, body["location"].as_str())?;
+        let name = self.begin(body, body, body["location"].as_str())?;
         let wait = body["timeoutMs"].as_u64().unwrap_or(TIMEOUT_MS);
         let page = body["maxResults"].as_u64();
         self.page(&name, wait, 0, page).await
@@ -261,6 +272,13 @@ impl Server {
                 "Job execution was cancelled: User requested cancellation",
             ));
         }
+        if let Some(after) = job.timed_out() {
+            let text = format!(
+                "Job execution was cancelled: Job timed out after {} sec",
+                after as f64 / 1e3
+            );
+            return Err(Refusal::new(400, "stopped", &text));
+        }
         let table = &job.table;
         let from = from as usize;
         let most = rows.map_or(PAGE_ROWS, |rows| PAGE_ROWS.min(rows as usize));
@@ -285,7 +303,7 @@ impl Server {
         let text = query["query"].as_str().unwrap_or_default();
         if configuration["dryRun"] != true {
             let location = body["jobReference"]["location"].as_str();
-            let name = self.begin(query, location)?;
+            let name = self.begin(query, configuration, location)?;
             // A client chooses the name itself here.
             let chosen = body["jobReference"]["jobId"]
                 .as_str()
@@ -305,8 +323,13 @@ impl Server {
         }))
     }
 
-    /// Asks a statement; the name of its job.
-    fn begin(&self, query: &Value, location: Option<&str>) -> Result<String, Refusal> {
+    /// Asks a statement; the name of its job. `of_job`: what says how long it may take.
+    fn begin(
+        &self,
+        query: &Value,
+        of_job: &Value,
+        location: Option<&str>,
+    ) -> Result<String, Refusal> {
         if let Some(other) = location.filter(|name| *name != LOCATION) {
             let text =
                 format!("Not found: Dataset {PROJECT}:shop was not found in location {other}");
@@ -319,11 +342,16 @@ impl Server {
             _ if text.contains("FROM slow") => Some(SLOW),
             _ => Some(Duration::ZERO),
         };
+        // An integer of 64 bits is a text here.
+        let allowed = &of_job["jobTimeoutMs"];
+        let allowed = allowed.as_str().and_then(|ms| ms.parse().ok());
+        let now = Instant::now();
         let mut jobs = locked(&self.jobs);
         let name = format!("job_{}", jobs.taken());
         let job = Job {
             table: Arc::new(table),
-            ends: takes.map(|takes| Instant::now() + takes),
+            ends: takes.map(|takes| now + takes),
+            allowed: allowed.map(|ms| (now + Duration::from_millis(ms), ms)),
             is_cancelled: false,
             statement: text.to_owned(),
         };

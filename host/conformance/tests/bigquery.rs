@@ -264,6 +264,27 @@ async fn what_takes_too_long_is_cancelled() {
     }
 }
 
+/// A statement that takes longer than the data connection allows is stopped by BigQuery itself.
+#[tokio::test]
+async fn bigquery_holds_statements_to_their_time() {
+    let server = BigQuery::start().await;
+    let subject = subject(&server, json!({"statement_timeout_ms": 700})).await;
+    let fault = ask(&subject, query("SELECT id FROM endless")).await;
+    let fault = fault.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.code.as_str()),
+        (FaultKind::Timeout, "statement_timeout"),
+        "{fault:?}"
+    );
+    assert_eq!(server.running(), 0);
+    let requests = server.requests();
+    assert!(
+        !requests.iter().any(|asked| asked.ends_with("cancel")),
+        "{requests:?}"
+    );
+    subject.close().await;
+}
+
 /// A catalog of 1,000 tables.
 #[tokio::test]
 async fn a_thousand_tables_take_a_moment() {

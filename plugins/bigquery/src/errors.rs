@@ -87,11 +87,9 @@ fn blame(status: u16, reason: &str, text: &str) -> Error {
             "resources_exceeded",
             "the statement needs more than BigQuery gives to one statement",
         ),
+        (_, "timeout" | "jobTimeout") => too_long(),
+        (_, "stopped") if says("timed out") => too_long(),
         (_, "stopped") => Error::timeout("cancelled", "the statement was cancelled at BigQuery"),
-        (_, "timeout" | "jobTimeout") => Error::timeout(
-            "statement_timeout",
-            "the statement runs longer than the connection allows",
-        ),
         (403, _) if says("bigquery.jobs.create") => Error::permission(
             "may_not_run_jobs",
             "the service account may not run statements in its project: give it the role BigQuery Job User",
@@ -129,6 +127,13 @@ fn blame(status: u16, reason: &str, text: &str) -> Error {
         (500.., _) => Error::source_failed("internal_error", "BigQuery failed"),
         _ => Error::source_failed("sql_error", "BigQuery could not run the statement"),
     }
+}
+
+fn too_long() -> Error {
+    Error::timeout(
+        "statement_timeout",
+        "the statement runs longer than the connection allows",
+    )
 }
 
 /// A response that is none of BigQuery's: a proxy's, mostly. Nobody who calls has sent anything wrong.

@@ -57,6 +57,13 @@ fn errors_are_blamed_by_their_reason() {
         (400, "stopped", "x", Class::Timeout, "cancelled"),
         (400, "timeout", "x", Class::Timeout, "statement_timeout"),
         (
+            400,
+            "stopped",
+            "Job execution was cancelled: Job timed out after 3 sec",
+            Class::Timeout,
+            "statement_timeout",
+        ),
+        (
             401,
             "authError",
             "Invalid Credentials",
