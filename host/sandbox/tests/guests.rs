@@ -660,14 +660,6 @@ fn gauge(sandbox: &Sandbox, name: &str) -> u64 {
     line.expect("the gauge").parse().expect("a number")
 }
 
-async fn wait_until(mut condition: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "waited too long");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// After `shut_down` nothing is accepted, and what was in flight is answered.
 #[tokio::test]
 async fn a_shut_down_sandbox_refuses() {

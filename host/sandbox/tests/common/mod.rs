@@ -90,6 +90,14 @@ pub fn within(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
 
+pub async fn wait_until(mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "waited too long");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 pub async fn run(sandbox: &Sandbox, source: &Arc<Source>, text: &str) -> Result<Output, Fault> {
     sandbox.run(source, query(text), within(20)).await
 }
