@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::refusals;
 use crate::router::parameters;
 use crate::state::ApiState;
-use crate::unread::Tally;
+use crate::unread::{Tally, Turn};
 use crate::uploads::Place;
 use axum::extract::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -36,6 +36,8 @@ const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 /// What a call holds until its answer is ready, and whether there is any sense in asking the handler.
 pub struct Passed {
     pub in_flight: Option<InFlight>,
+    /// Of those who read the store.
+    pub turn: Option<Turn>,
     /// What is wrong with the query: told beside what is wrong with the body.
     pub wrong_query: Option<Problem>,
 }
@@ -83,6 +85,7 @@ pub async fn pass(
             size?;
             return Ok(Passed {
                 in_flight: None,
+                turn: None,
                 wrong_query: mounted.description.query.read(request).err(),
             });
         }
@@ -138,6 +141,10 @@ pub async fn pass(
         }
     }
 
+    let turn = match !operation.runs_connector && operation.verb == Verb::Get {
+        true => Box::pin(principal.unread.turn()).await,
+        false => None,
+    };
     if let Some(company) = &foreign {
         Box::pin(check_exists(state, company)).await?;
     }
@@ -156,6 +163,7 @@ pub async fn pass(
     ));
     Ok(Passed {
         in_flight,
+        turn,
         wrong_query: mounted.description.query.read(request).err(),
     })
 }

@@ -176,13 +176,16 @@ fn gated(mounted: Arc<Mounted>) -> Erased {
                     }
                     Ok(Passed {
                         in_flight,
+                        turn,
                         wrong_query: Some(problem),
                     }) => {
-                        drop(in_flight);
+                        drop((in_flight, turn));
                         let told = refuse_query(problem, &mounted, request, &state, &call);
                         Box::pin(told).await.into_response()
                     }
-                    Ok(Passed { in_flight, .. }) => {
+                    Ok(Passed {
+                        in_flight, turn, ..
+                    }) => {
                         // A caller knows what it calls; where there is none, its body may contradict the path all the same.
                         let is_public = mounted.operation.access == Access::Public;
                         if is_public && mounted.description.repeats_path {
@@ -190,7 +193,7 @@ fn gated(mounted: Arc<Mounted>) -> Erased {
                         }
                         let work = audited(&mounted, request, state.clone(), &call);
                         let response = AssertUnwindSafe(work).catch_unwind().await;
-                        drop(in_flight);
+                        drop((in_flight, turn));
                         response.unwrap_or_else(|_| {
                             Problem::internal(format!("{} panicked", mounted.operation.id))
                                 .into_response()

@@ -2,7 +2,7 @@
 //!
 //! A large answer stays in memory until its last byte is on the wire, and who reads slowly keeps it there. So each is counted with its
 //! company from the moment it is ready until the listener lets go of its bytes, and a company with too many of them gets no new ones.
-//! Sending is dear, too: while others are served, a company's large answers leave at a pace.
+//! Sending is dear, too: while others are served, a company's large answers leave at a pace, and what reads the store for it takes turns.
 //! Knows no HTTP but bodies. Start reading at [`count`].
 
 use axum::body::Body;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 /// Smaller answers are not counted: the kernel takes them whole, also from a client that does not read.
@@ -30,6 +31,8 @@ const SENT_BYTES_PER_SECOND: u64 = 128 << 20;
 const SENT_AT_ONCE: Duration = Duration::from_millis(125);
 /// What leaves between two looks at the pace.
 const PIECE_BYTES: usize = 128 << 10;
+/// How long a request waits for its turn at the most: of its company some may take long.
+const TURN_MAX: Duration = Duration::from_millis(250);
 
 /// What all companies have not read.
 pub struct Unread {
@@ -45,6 +48,8 @@ struct All {
     served: AtomicU32,
     /// Of one company.
     bytes_max: u64,
+    /// Of one company, at a time.
+    turns: usize,
 }
 
 /// What one company has not read, and what it has in flight. Each call writes it, on whatever core.
@@ -56,14 +61,20 @@ pub struct Tally {
     exports: AtomicU32,
     /// When what it was sent of late would have left at its pace.
     sent: Mutex<Option<Instant>>,
+    turns: Arc<Semaphore>,
     all: Arc<All>,
 }
+
+/// While a request has it, its company has one less.
+pub type Turn = OwnedSemaphorePermit;
 
 impl Unread {
     /// `bytes_max`: of one company.
     pub fn new(bytes_max: u64) -> Unread {
+        let cores = std::thread::available_parallelism();
         let all = All {
             bytes_max,
+            turns: cores.map_or(1, usize::from).max(2),
             ..All::default()
         };
         Unread {
@@ -84,6 +95,7 @@ impl Unread {
                 calls: AtomicU32::new(0),
                 exports: AtomicU32::new(0),
                 sent: Mutex::default(),
+                turns: Arc::new(Semaphore::new(self.all.turns)),
                 all: self.all.clone(),
             })
         };
@@ -128,6 +140,19 @@ impl Tally {
     fn are_others_served(&self) -> bool {
         let own = u32::from(self.calls() > 0);
         self.all.served.load(Relaxed) > own
+    }
+
+    /// A turn to read the store, where calls of another company are in flight: those who ask for what needs no source would otherwise have as much of
+    /// the cores as they have requests. `None`: nobody is held up, or it was not to be had for a while.
+    pub async fn turn(&self) -> Option<Turn> {
+        if !self.are_others_served() {
+            return None;
+        }
+        if let Ok(turn) = self.turns.clone().try_acquire_owned() {
+            return Some(turn);
+        }
+        let turn = tokio::time::timeout(TURN_MAX, self.turns.clone().acquire_owned());
+        turn.await.ok()?.ok()
     }
 
     /// How long these bytes are held back, after all that the company was sent of late.
@@ -414,6 +439,31 @@ mod tests {
 
         other.end_call();
         assert_eq!(sends(&tally, BYTES).await.0, 1);
+    }
+
+    /// Only where others' calls are in flight, each company by itself, and nobody waits for ever.
+    #[tokio::test]
+    async fn reads_take_turns_while_others_are_served() {
+        let unread = Unread::new(1 << 20);
+        let [company, other, third] = [(); 3].map(|()| unread.company(&CompanyId::generate()));
+        assert!(company.begin_call(10));
+        assert!(company.turn().await.is_none());
+        assert!(other.begin_call(10));
+        let mut turns = Vec::new();
+        for _ in 0..unread.all.turns {
+            turns.push(company.turn().await.unwrap());
+        }
+        let waiting = company.clone();
+        let next = tokio::spawn(async move { waiting.turn().await });
+        tokio::task::yield_now().await;
+        assert!(third.turn().await.is_some());
+        assert!(!next.is_finished());
+        turns.pop();
+        let _turn = next.await.unwrap().unwrap();
+
+        let begun = Instant::now();
+        assert!(company.turn().await.is_none());
+        assert!(begun.elapsed() >= TURN_MAX);
     }
 
     /// However many answers are ready at once, one of them passes the bound; what has left makes room again, and others have their own.

@@ -143,6 +143,6 @@ fn is_as_fast(large: &Host, small: &Host, plan: &Plan) -> anyhow::Result<()> {
         "{} of {} data connections: {ratio:.3} of the throughput of a host with no more than them",
         plan.used, plan.connections
     );
-    ensure!(ratio >= SPEED_MIN, "{ratio:.3}");
+    ensure!(ratio >= SPEED_MIN, "{SPEED_MIN} of it is wanted");
     Ok(())
 }

@@ -53,7 +53,7 @@ enum Command {
         /// How many are used.
         #[arg(long, default_value_t = 10)]
         used: usize,
-        #[arg(long, default_value_t = 9)]
+        #[arg(long, default_value_t = 25)]
         rounds: usize,
         #[arg(long, default_value_t = 1_000)]
         slice_ms: u64,
