@@ -2,7 +2,7 @@
 """ClickHouse's HTTP interface over chDB, which is its engine in a process: values, errors, parameters, read-only mode, limits and KILL are the
 engine's own, passwords and HTTP are this file's. Says its port in a line when it is ready.
 
-Whether it is like ClickHouse is tried with ClickHouse's own client: `clickhouse.py judge BASE_URL`.
+Whether it is like ClickHouse is tried with ClickHouse's own clients: `clickhouse.py judge BASE_URL`, and `clickhouse.mjs` beside this file.
 """
 
 import base64

@@ -1,5 +1,5 @@
-//! A real ClickHouse for the tests, as far as one can be had: its engine (chdb) behind an HTTP front of ours, which ClickHouse's own client
-//! takes for one (`tests/engines/clickhouse.py`). It is there under `tests/run --all-engines` only: see [`WHY_IGNORED`]. What needs no engine
+//! A real ClickHouse for the tests, as far as one can be had: its engine (chdb) behind an HTTP front of ours, which ClickHouse's own clients
+//! take for one (`tests/engines/clickhouse.py`, `.mjs`). It is there under `tests/run --all-engines` only: see [`WHY_IGNORED`]. What needs no engine
 //! is tried against [`Recorded`].
 
 mod recorded;

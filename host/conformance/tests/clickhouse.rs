@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -53,19 +54,23 @@ async fn a_server_proves_who_it_is() {
     subject.close().await;
 }
 
-/// The front is judged first: by ClickHouse's own client.
+/// The front is judged first: by ClickHouse's own clients, of Python and of Node.
 #[test]
 #[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
-fn real_clickhouse_is_taken_for_one_by_its_own_client() {
+fn real_clickhouse_is_taken_for_one_by_its_own_clients() {
     let server = ClickHouse::shared();
-    let judged = Command::new(std::env::var_os("SOUK_CLICKHOUSE_PYTHON").unwrap())
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../tests/engines/clickhouse.py"
-        ))
-        .args(["judge", &server.base_url()])
-        .status();
-    assert!(judged.unwrap().success());
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engines");
+    for (variable, file) in [
+        ("SOUK_CLICKHOUSE_PYTHON", "clickhouse.py"),
+        ("SOUK_CLICKHOUSE_NODE", "clickhouse.mjs"),
+    ] {
+        let program = std::env::var_os(variable).expect("tests/run --all-engines");
+        let judged = Command::new(program)
+            .arg(tests.join(file))
+            .args(["judge", &server.base_url()])
+            .status();
+        assert!(judged.unwrap().success(), "{file}");
+    }
 }
 
 /// The whole kit, without TLS and with it. Nothing fails, and nothing else is left out but what hosts do not do here.
