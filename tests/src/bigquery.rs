@@ -37,6 +37,8 @@ pub const BYTES_READ: u64 = 10 << 20;
 const PAGE_ROWS: usize = 4_000;
 /// How long a statement on the table `slow` takes: longer than the first answer of one waits.
 pub const SLOW: Duration = Duration::from_millis(1_500);
+/// How long a job goes on beyond its time: BigQuery looks now and then, and whoever waits for it no longer has cancelled it by then.
+const LATE: Duration = Duration::from_secs(1);
 /// How often a job that is waited for is looked at.
 const GLANCE: Duration = Duration::from_millis(10);
 /// How long a request waits for a job if it does not say.
@@ -351,7 +353,7 @@ impl Server {
         let job = Job {
             table: Arc::new(table),
             ends: takes.map(|takes| now + takes),
-            allowed: allowed.map(|ms| (now + Duration::from_millis(ms), ms)),
+            allowed: allowed.map(|ms| (now + Duration::from_millis(ms) + LATE, ms)),
             is_cancelled: false,
             statement: text.to_owned(),
         };

@@ -1,5 +1,5 @@
 //! What companies have taken of what they share in the store: all together, and the one that has most. For metrics: each look reads a whole
-//! table, and is for every few minutes.
+//! table, and is for every few minutes. Each statement is whole: `tests/dialect.rs` reads them, and tries them at both stores.
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -13,22 +13,12 @@ pub struct Taken {
     pub by_largest: i64,
 }
 
-/// The statement for what each company has `taken`.
-macro_rules! of_companies {
-    ($taken:literal) => {
-        concat!(
-            "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest FROM (",
-            $taken,
-            ") AS shares"
-        )
-    };
-}
-
 /// Data connections that are not deleted.
 pub async fn connections(db: &mut AnyConnection) -> Result<Taken, StoreError> {
-    let row = sqlx::query(of_companies!(
-        "SELECT COUNT(*) AS taken FROM connections WHERE deleted_at IS NULL GROUP BY company_id"
-    ))
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest
+         FROM (SELECT COUNT(*) AS taken FROM connections WHERE deleted_at IS NULL GROUP BY company_id) AS shares",
+    )
     .fetch_one(db)
     .await?;
     taken(&row)
@@ -36,9 +26,10 @@ pub async fn connections(db: &mut AnyConnection) -> Result<Taken, StoreError> {
 
 /// Bytes of the versions of connectors that companies have uploaded.
 pub async fn connector_bytes(db: &mut AnyConnection) -> Result<Taken, StoreError> {
-    let row = sqlx::query(of_companies!(
-        "SELECT SUM(size_bytes) AS taken FROM connectors WHERE scope <> $1 GROUP BY scope"
-    ))
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest
+         FROM (SELECT SUM(size_bytes) AS taken FROM connectors WHERE scope <> $1 GROUP BY scope) AS shares",
+    )
     .bind(PLATFORM)
     .fetch_one(db)
     .await?;
@@ -47,9 +38,10 @@ pub async fn connector_bytes(db: &mut AnyConnection) -> Result<Taken, StoreError
 
 /// Bytes of companies' files.
 pub async fn file_bytes(db: &mut AnyConnection) -> Result<Taken, StoreError> {
-    let row = sqlx::query(of_companies!(
-        "SELECT SUM(size_bytes) AS taken FROM files GROUP BY company_id"
-    ))
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS in_all, CAST(COALESCE(MAX(taken), 0) AS BIGINT) AS by_largest
+         FROM (SELECT SUM(size_bytes) AS taken FROM files GROUP BY company_id) AS shares",
+    )
     .fetch_one(db)
     .await?;
     taken(&row)
