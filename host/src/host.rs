@@ -147,6 +147,7 @@ impl Host {
                 shared_limits,
                 kept_answer_bytes_max: settings.kept_answer_bytes_max,
                 trust_proxy: settings.trust_proxy.clone(),
+                company_reads_at_once: settings.workers.max(2),
                 unread_bytes_max: settings.unread_bytes_max,
                 company_calls_max: settings.quota.calls as u32,
                 company_upload_bytes_max: settings.company_upload_bytes_max,

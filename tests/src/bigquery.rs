@@ -274,6 +274,7 @@ impl Server {
                 "Job execution was cancelled: User requested cancellation",
             ));
         }
+        // In these words as far as we know; BigQuery's reference has the reason only.
         if let Some(after) = job.timed_out() {
             let text = format!(
                 "Job execution was cancelled: Job timed out after {} sec",
@@ -344,9 +345,10 @@ impl Server {
             _ if text.contains("FROM slow") => Some(SLOW),
             _ => Some(Duration::ZERO),
         };
-        // An integer of 64 bits is a text here.
+        // An integer of 64 bits is a text here, or a number.
         let allowed = &of_job["jobTimeoutMs"];
         let allowed = allowed.as_str().and_then(|ms| ms.parse().ok());
+        let allowed = allowed.or(of_job["jobTimeoutMs"].as_u64());
         let now = Instant::now();
         let mut jobs = locked(&self.jobs);
         let name = format!("job_{}", jobs.taken());

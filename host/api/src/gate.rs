@@ -1,5 +1,5 @@
 //! The order of checks, in one place: (0) body size, (a) key present, (b) well-formed, (c) known, active and not expired,
-//! (d) kind, company, role and permission, (e) limits. Then the query string; everything later is the handler's.
+//! (d) kind, company, role and permission, (e) limits. Then the turn of what only reads, and the query string; everything later is the handler's.
 //!
 //! The gate never reads a body and never looks a path up in the store, except for platform staff in a foreign company.
 
@@ -141,7 +141,8 @@ pub async fn pass(
         }
     }
 
-    let turn = match !operation.runs_connector && operation.verb == Verb::Get {
+    let is_read = !operation.runs_connector && operation.verb == Verb::Get;
+    let turn = match is_read && principal.unread.are_others_served() {
         true => Box::pin(principal.unread.turn()).await,
         false => None,
     };

@@ -240,7 +240,7 @@ mod tests {
     fn calls_in_flight_are_bounded_per_key() {
         let limiter = Limiter::new(&[], 1, None);
         let buckets = limiter.buckets(&actor(), NOW);
-        let company = Unread::new(u64::MAX).company(&CompanyId::generate());
+        let company = Unread::new(u64::MAX, 2).company(&CompanyId::generate());
         let enter = || buckets.enter((&company, 1_000));
         assert!((0..IN_FLIGHT_MAX).all(|_| enter()));
         assert!(!enter());
@@ -254,7 +254,7 @@ mod tests {
     fn limits_are_lower_under_the_companys_own_load() {
         const CALLS_MAX: u32 = 512;
         let limiter = Limiter::new(&[], 1, None);
-        let companies = Unread::new(u64::MAX);
+        let companies = Unread::new(u64::MAX, 2);
         let [busy, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
         let limits =
             |company: &Tally| [1_000, 1].map(|limit| under_load(limit, (company, CALLS_MAX)));
@@ -285,7 +285,7 @@ mod tests {
     /// A company that may have a single call in flight has its whole hour.
     #[test]
     fn an_idle_company_is_not_under_load() {
-        let company = Unread::new(u64::MAX).company(&CompanyId::generate());
+        let company = Unread::new(u64::MAX, 2).company(&CompanyId::generate());
         for calls_max in [1, 2, u32::MAX] {
             assert_eq!(under_load(1_000, (&company, calls_max)), 1_000);
         }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn calls_in_flight_are_bounded_per_company() {
         let limiter = Limiter::new(&[], 1, None);
-        let companies = Unread::new(u64::MAX);
+        let companies = Unread::new(u64::MAX, 2);
         let [one, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
         let [first, second] = [(); 2].map(|()| limiter.buckets(&actor(), NOW));
         assert!((0..3).all(|_| first.enter((&one, 3))));

@@ -23,6 +23,8 @@ pub struct Settings {
     pub kept_answer_bytes_max: i64,
     /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Host` are believed.
     pub trust_proxy: Vec<IpNet>,
+    /// Reads of the host's own records of one company that go on at a time while another one's calls are in flight.
+    pub company_reads_at_once: usize,
     /// Bytes of answers that one company's clients may leave unread before it gets no new ones.
     pub unread_bytes_max: u64,
     /// Calls of one company's keys in flight that run a connector.
@@ -98,6 +100,7 @@ mod tests {
             shared_limits: None,
             trust_proxy: vec!["10.0.0.0/8".parse().unwrap()],
             kept_answer_bytes_max: 1,
+            company_reads_at_once: 2,
             unread_bytes_max: 1,
             company_calls_max: 1,
             company_upload_bytes_max: 1,

@@ -84,7 +84,7 @@ impl ApiState {
             principals,
             allotments: Allotments::default(),
             limited,
-            unread: Unread::new(settings.unread_bytes_max),
+            unread: Unread::new(settings.unread_bytes_max, settings.company_reads_at_once),
             settings,
             uploads,
             answered: tokio::sync::Mutex::default(),

@@ -69,12 +69,11 @@ pub struct Tally {
 pub type Turn = OwnedSemaphorePermit;
 
 impl Unread {
-    /// `bytes_max`: of one company.
-    pub fn new(bytes_max: u64) -> Unread {
-        let cores = std::thread::available_parallelism();
+    /// Both of one company: the bytes that its clients may leave, and how many of its reads go on at a time.
+    pub fn new(bytes_max: u64, turns: usize) -> Unread {
         let all = All {
             bytes_max,
-            turns: cores.map_or(1, usize::from).max(2),
+            turns,
             ..All::default()
         };
         Unread {
@@ -137,17 +136,14 @@ impl Tally {
     }
 
     /// Whether calls of another company are in flight.
-    fn are_others_served(&self) -> bool {
+    pub fn are_others_served(&self) -> bool {
         let own = u32::from(self.calls() > 0);
         self.all.served.load(Relaxed) > own
     }
 
-    /// A turn to read the store, where calls of another company are in flight: those who ask for what needs no source would otherwise have as much of
-    /// the cores as they have requests. `None`: nobody is held up, or it was not to be had for a while.
+    /// A turn to read the store, for where others are served: those who ask for what needs no source would otherwise have as much of the cores as they
+    /// have requests. `None`: it was not to be had for a while, and who waited goes on without one.
     pub async fn turn(&self) -> Option<Turn> {
-        if !self.are_others_served() {
-            return None;
-        }
         if let Ok(turn) = self.turns.clone().try_acquire_owned() {
             return Some(turn);
         }
@@ -357,7 +353,7 @@ mod tests {
     /// From the moment an answer is ready until whoever sends it has dropped its last byte, also of a copy.
     #[tokio::test]
     async fn an_answer_counts_until_its_bytes_are_gone() {
-        let unread = Unread::new(1 << 20);
+        let unread = Unread::new(1 << 20, 2);
         let (acme, other) = (CompanyId::generate(), CompanyId::generate());
         let tally = unread.company(&acme);
         let mut response = Response::new(Body::from(vec![b'x'; LARGE]));
@@ -383,7 +379,7 @@ mod tests {
     /// A client that hangs up takes its answers off the tally; small ones were never on it.
     #[tokio::test]
     async fn what_is_not_sent_and_what_is_small_does_not_count() {
-        let unread = Unread::new(1 << 20);
+        let unread = Unread::new(1 << 20, 2);
         let tally = unread.company(&CompanyId::generate());
         for (size, counted) in [(LARGE, LARGE), (LARGE - 1, 0)] {
             let mut response = Response::new(Body::from(vec![b'x'; size]));
@@ -414,7 +410,7 @@ mod tests {
     #[tokio::test]
     async fn large_answers_leave_at_a_pace_while_others_are_served() {
         const BYTES: usize = SENT_BYTES_PER_SECOND as usize / 4;
-        let unread = Unread::new(1 << 20);
+        let unread = Unread::new(1 << 20, 2);
         let tally = unread.company(&CompanyId::generate());
         let other = unread.company(&CompanyId::generate());
         assert!(tally.begin_call(10) && tally.begin_call(10));
@@ -441,14 +437,13 @@ mod tests {
         assert_eq!(sends(&tally, BYTES).await.0, 1);
     }
 
-    /// Only where others' calls are in flight, each company by itself, and nobody waits for ever.
+    /// Each company has its own, and nobody waits for ever.
     #[tokio::test]
     async fn reads_take_turns_while_others_are_served() {
-        let unread = Unread::new(1 << 20);
-        let [company, other, third] = [(); 3].map(|()| unread.company(&CompanyId::generate()));
+        let unread = Unread::new(1 << 20, 2);
+        let [company, other] = [(); 2].map(|()| unread.company(&CompanyId::generate()));
         assert!(company.begin_call(10));
-        assert!(company.turn().await.is_none());
-        assert!(other.begin_call(10));
+        assert!(!company.are_others_served() && other.are_others_served());
         let mut turns = Vec::new();
         for _ in 0..unread.all.turns {
             turns.push(company.turn().await.unwrap());
@@ -456,7 +451,7 @@ mod tests {
         let waiting = company.clone();
         let next = tokio::spawn(async move { waiting.turn().await });
         tokio::task::yield_now().await;
-        assert!(third.turn().await.is_some());
+        assert!(other.turn().await.is_some());
         assert!(!next.is_finished());
         turns.pop();
         let _turn = next.await.unwrap().unwrap();
@@ -470,7 +465,7 @@ mod tests {
     #[test]
     fn room_is_passed_by_one_answer() {
         const MAX: u64 = 1 << 20;
-        let unread = Unread::new(MAX);
+        let unread = Unread::new(MAX, 2);
         let [company, other] = [(); 2].map(|()| unread.company(&CompanyId::generate()));
         let first = company.room(MAX).unwrap();
         let second = company.room(16 * MAX).unwrap();

@@ -7,10 +7,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -58,10 +55,7 @@ impl Cache {
             .recursive(true)
             .mode(0o700)
             .create(directory)?;
-        let key = match read_key(directory)? {
-            Some(key) => key,
-            None => make_key(directory)?,
-        };
+        let key = key(directory)?;
         Ok(Cache {
             directory: directory.to_owned(),
             key,
@@ -195,62 +189,47 @@ fn is_old(entry: &DirEntry) -> bool {
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > OLD))
 }
 
-fn read_key(directory: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
-    let path = directory.join(KEY_FILE);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
+/// The key that is there, or one that is made: by one opener at a time, so that what one writes, the others read.
+fn key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let lock = File::open(directory)?;
+    if let Err(error) = lock.lock() {
+        tracing::debug!(%error, "no lock on the cache directory: of several that begin at once each may compile for itself");
+    }
+    match read_key(&directory.join(KEY_FILE))? {
+        Some(key) => Ok(key),
+        None => make_key(directory),
+    }
+}
+
+/// `None`: there is none, or one of no use.
+fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     // A key that others could read or write authenticates nothing.
-    if fs::metadata(&path)?.permissions().mode() & 0o077 != 0 {
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
         tracing::warn!(path = %path.display(), "the cache key is open to other users: making a new one");
-        discard(&path)?;
         return Ok(None);
     }
-    let key = bytes.try_into().ok();
-    if key.is_none() {
-        discard(&path)?;
-    }
-    Ok(key)
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes.try_into().ok())
 }
 
-/// Removes a key that is of no use. Another host may have been quicker.
-fn discard(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// A key of ours, or that of who made one at the same moment: what one of both writes, the other is to read.
 fn make_key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     rand::rng().fill_bytes(&mut key);
     let (mut file, scratch) = scratch(directory)?;
-    let linked = file
-        .write_all(&key)
-        .and_then(|()| fs::hard_link(&scratch, directory.join(KEY_FILE)));
-    let _ = fs::remove_file(&scratch);
-    match linked {
-        Ok(()) => Ok(key),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            read_key(directory)?.ok_or(error)
-        }
-        Err(error) => Err(error),
-    }
+    file.write_all(&key)?;
+    fs::rename(scratch, directory.join(KEY_FILE))?;
+    Ok(key)
 }
 
-/// A new private file with a name that no other thread or process has.
+/// A new private file. Who shares the directory may have our process's number, too, in a container: so its name is by chance.
 fn scratch(directory: &Path) -> io::Result<(File, PathBuf)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = format!(
-        ".{}-{}.tmp",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    );
-    let path = directory.join(name);
-    let _ = fs::remove_file(&path);
+    let path = directory.join(format!(".{:032x}.tmp", rand::random::<u128>()));
     let file = OpenOptions::new()
         .read(true)
         .write(true)

@@ -208,3 +208,24 @@ async fn idle_sessions_on_files_make_room_for_other_companies() {
     ask(&sandbox, &second, "select keeps").await.unwrap();
     assert_eq!(open(), 3);
 }
+
+/// Threads keep at hand what they ask for often; what is deleted is let go of all the same, with the credentials in it.
+#[tokio::test]
+async fn a_deleted_data_connection_is_let_go_of() {
+    let (sandbox, _directory) = sandbox(|_| {});
+    activate(&sandbox, guests::KEEPS).await;
+    let server = server().await;
+    let deleted = source("keeps", "com_1", "con_1", &server);
+    let other = source("keeps", "com_1", "con_2", &server);
+    ask(&sandbox, &deleted, "asks_1").await.unwrap();
+    sandbox.forget("com_1", "con_1");
+    let kept = Arc::downgrade(&deleted);
+    drop(deleted);
+    let mut left = 600;
+    while kept.strong_count() > 0 {
+        assert!(left > 0, "it is kept");
+        left -= 1;
+        ask(&sandbox, &other, "asks_1").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,5 +1,5 @@
-//! The byte examples of MS-TDS (chapter 4), as far as a reader meets them: what a SQL Server itself has sent. Of an answer to a batch the tokens are
-//! taken, since this connector asks by calls.
+//! The byte examples of MS-TDS (chapter 4), as far as this connector meets them: what a SQL Server and its clients have sent. Of an answer to a batch the
+//! tokens are taken, since this connector asks by calls.
 
 mod common;
 

@@ -304,6 +304,7 @@ mod tests {
             shared_limits: None,
             kept_answer_bytes_max: 1 << 20,
             trust_proxy: Vec::new(),
+            company_reads_at_once: 2,
             unread_bytes_max: 1,
             company_calls_max: 1,
             company_upload_bytes_max: 1,

@@ -278,6 +278,54 @@ async fn a_busy_answer_spends_nothing() {
     }
 }
 
+/// Reads of the store of one company take turns while calls of another one are in flight; what changes something, or runs a connector, does not.
+#[tokio::test]
+async fn reads_take_turns_while_another_company_is_served() {
+    /// Far shorter than anybody waits for a turn.
+    const READING: Duration = Duration::from_millis(30);
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    async fn short() -> Result<Deleted, Problem> {
+        MOST.fetch_max(NOW.fetch_add(1, Relaxed) + 1, Relaxed);
+        tokio::time::sleep(READING).await;
+        NOW.fetch_sub(1, Relaxed);
+        Ok(Deleted)
+    }
+    async fn long() -> Result<Deleted, Problem> {
+        std::future::pending().await
+    }
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let of = |operation: Operation| operation.access(Access::Data);
+    let router = Routes::new()
+        .add(of(Operation::get("read", "/read")), short)
+        .add(of(Operation::post("write", "/write")), short)
+        .add(of(Operation::get("call", "/call")).runs_connector(), short)
+        .add(of(Operation::get("long", "/long")).runs_connector(), long)
+        .into_router(world.state.clone());
+    let ask = |method: Method, key: &str, path: &str| {
+        let request = request(method, key, path).body(Body::empty()).unwrap();
+        router.clone().oneshot(request)
+    };
+    let most_at_once = async |method: Method, path: &str| {
+        MOST.store(0, Relaxed);
+        let asked = (0..4).map(|_| ask(method.clone(), &acme.key, path));
+        for answer in futures_util::future::join_all(asked).await {
+            assert!(answer.unwrap().status().is_success());
+        }
+        MOST.load(Relaxed)
+    };
+    assert_eq!(most_at_once(Method::GET, "/read").await, 4);
+    let mut served = Box::pin(ask(Method::GET, &other.key, "/long"));
+    let none = tokio::time::timeout(READING, &mut served).await;
+    assert!(none.is_err(), "it does not end");
+    assert_eq!(most_at_once(Method::GET, "/read").await, 2);
+    assert_eq!(most_at_once(Method::POST, "/write").await, 4);
+    assert_eq!(most_at_once(Method::GET, "/call").await, 4);
+    drop(served);
+    assert_eq!(most_at_once(Method::GET, "/read").await, 4);
+}
+
 /// What the specification allows in an hour is what each operation on keys allows, by whichever of its two names it is called.
 #[tokio::test]
 async fn operations_on_keys_have_their_hours() {

@@ -137,6 +137,7 @@ impl World {
             shared_limits: None,
             kept_answer_bytes_max,
             trust_proxy: Vec::new(),
+            company_reads_at_once: 2,
             unread_bytes_max: 1 << 20,
             company_calls_max: 512,
             company_upload_bytes_max: 4 << 20,

@@ -215,6 +215,14 @@ impl Pool {
         job.joins_below = self.sharing.joins_below(&job.request, &self.pace);
         let mut state = self.state.lock();
         let home = home();
+        let max = self.source.limits.queue_max;
+        if state.queue.len() >= max {
+            state.queue.retain(|job| !job.ticket.is_gone());
+            self.waiting.store(state.queue.len(), Ordering::Release);
+            if state.queue.len() >= max {
+                return Err(busy(max));
+            }
+        }
         let is_served = state.is_served();
         // Behind others, unless nobody serves those: then it depends on whether anybody will.
         let place = if state.queue.is_empty() || !is_served {
@@ -254,13 +262,6 @@ impl Pool {
                     && let Some(short) = self.is_short()
                 {
                     return Err(self.shortage(short));
-                }
-                let max = self.source.limits.queue_max;
-                if state.queue.len() >= max {
-                    state.queue.retain(|job| !job.ticket.is_gone());
-                }
-                if state.queue.len() >= max {
-                    return Err(busy(max));
                 }
                 self.enqueue(&mut state, job);
                 drop(state);

@@ -432,7 +432,7 @@ impl Pool {
                 }
                 return Ok(permit);
             }
-            // Others of the connection have them, or had a moment ago: its own gauge wakes those who wait for that.
+            // Others of the connection have them, or had a moment ago: who waits is woken by its gauge, or where they were not used, by the keeper.
             Err(Lacks::Own) => return Err(Refused::MakingRoom),
             Err(Lacks::Shared(lacks)) => lacks,
         };
