@@ -317,6 +317,10 @@ mod tests {
         cache.forget("wanted", |_| false);
         cache.forget("never was", |_| false);
         assert!(cache.get("wanted").is_none());
-        assert!(read_key(directory.path()).unwrap().is_some());
+        assert!(
+            read_key(&directory.path().join(KEY_FILE))
+                .unwrap()
+                .is_some()
+        );
     }
 }
