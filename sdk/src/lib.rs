@@ -56,7 +56,7 @@ pub use pager::Pager;
 pub use pieces::Pieces;
 pub use publisher::{Published, Publisher, PublisherDriver};
 pub use rows::Rows;
-pub use settings::SslMode;
+pub use settings::{FileName, SslMode};
 pub use tcp::Tcp;
 
 pub use bindings::souk::connector::types::{

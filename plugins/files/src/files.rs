@@ -4,9 +4,8 @@
 //! (`orders.parquet/`, as Spark writes them) is one table, made of the files in it; other folders say nothing.
 
 use crate::archive::{self, Member};
-use crate::settings::FileName;
 use crate::slice::Slice;
-use souk_sdk::Error;
+use souk_sdk::{Error, FileName};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;

@@ -32,10 +32,9 @@ pub use memory::count_with as count_memory_with;
 use clock::Clock;
 use engine::Engine;
 use memory::Memory;
-use settings::FileName;
 use souk_sdk::{
-    Batch, Cell, Column, ColumnBuilder, Descriptor, Error, Input, Limits, Machine, Need, Request,
-    Rows, Settings, Step,
+    Batch, Cell, Column, ColumnBuilder, Descriptor, Error, FileName, Input, Limits, Machine, Need,
+    Request, Rows, Settings, Step,
 };
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,11 @@
 //! One open database file: how it is opened, what may be done with it, and when it must stop.
 
 use crate::errors;
-use crate::settings::FileName;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
-use souk_sdk::Error;
+use souk_sdk::{Error, FileName};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -198,7 +197,7 @@ mod tests {
     /// A file's name cannot add parameters to the URI.
     #[test]
     fn names_are_escaped() {
-        let name = FileName::parse("a?mode=rwc&x#%é.db".into()).unwrap();
+        let name = FileName::parse("a?mode=rwc&x#%é.db").unwrap();
         assert_eq!(
             uri(Path::new("/data"), &name),
             "file:/data/a%3Fmode%3Drwc%26x%23%25%C3%A9.db?mode=ro&immutable=1"

@@ -19,10 +19,9 @@ mod types;
 
 use database::Database;
 use query::Plans;
-use settings::FileName;
 use souk_sdk::{
-    Batch, Cell, Column, ColumnBuilder, Descriptor, Error, Input, Machine, Need, Request, Rows,
-    Settings, Step,
+    Batch, Cell, Column, ColumnBuilder, Descriptor, Error, FileName, Input, Machine, Need, Request,
+    Rows, Settings, Step,
 };
 use std::path::{Path, PathBuf};
 

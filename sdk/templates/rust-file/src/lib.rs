@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use souk_sdk::{
-    Cell, ColumnType, Connector, Descriptor, Error, Io, Limits, Need, Query, Rows, Settings, Value,
+    Cell, ColumnType, Connector, Descriptor, Error, FileName, Io, Limits, Need, Query, Rows, Settings, Value,
     column,
 };
 use std::fs::File;
@@ -42,14 +42,12 @@ impl Connector for MyConnector {
 
     async fn open(settings: Settings, _io: Io) -> Result<Self, Error> {
         let given: Given = settings.parse()?;
-        if given.database.contains(['/', '\\', '\0']) || given.database.starts_with('.') {
-            return Err(Error::configuration("bad_name", "the file's name has no path in it"));
-        }
+        let name = FileName::parse(given.database)?;
         let directory = Path::new(DIRECTORY);
         #[cfg(not(target_arch = "wasm32"))]
         let directory = given.directory.as_deref().unwrap_or(directory);
         let session = MyConnector {
-            path: directory.join(given.database),
+            path: directory.join(name.as_str()),
         };
         session.read()?;
         Ok(session)
