@@ -12,8 +12,8 @@ use crate::client::{self, Client};
 use crate::process::{signal, spawn_tied};
 use crate::warm;
 
-/// The first start of a debug host compiles the connectors' machine code.
-const READY_TIMEOUT: Duration = Duration::from_secs(300);
+/// The first start of a debug host compiles the connectors' machine code, at the lowest priority: beside other tests that took more than two minutes.
+const READY_TIMEOUT: Duration = Duration::from_secs(600);
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct TestHost {
