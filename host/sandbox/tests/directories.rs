@@ -84,7 +84,8 @@ async fn tried(
 ) -> Vec<(String, String)> {
     let paths = paths.iter().map(|path| Value::Text((*path).into()));
     let request = query_with(&format!("SELECT {word}"), paths.collect());
-    let output = sandbox.run(source, request, within(20)).await.unwrap();
+    // What goes on in the lanes waits for all that the machine has to do beside this test.
+    let output = sandbox.run(source, request, within(300)).await.unwrap();
     let rows: Vec<BTreeMap<String, String>> = serde_json::from_str(&rows(&output)).unwrap();
     let row = |row: BTreeMap<String, String>| (row["tried"].clone(), row["outcome"].clone());
     rows.into_iter().map(row).collect()
@@ -329,7 +330,7 @@ async fn a_slow_disk_stands_a_worker_still_once() {
     let (_tell, writer) = opened_after(Duration::from_millis(50));
     assert_eq!(open_slow().await[0].1, "opened");
     assert!(!writer.join().unwrap());
-    let (tell, writer) = opened_after(Duration::from_secs(15));
+    let (tell, writer) = opened_after(Duration::from_secs(60));
     let (opened, ()) = tokio::join!(open_slow(), async {
         assert_eq!(read_other().await[0].1, "of the company");
         let _ = tell.send(());

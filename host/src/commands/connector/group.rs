@@ -2,14 +2,14 @@
 //! stopped. A group of its own hears nothing of the terminal's Ctrl-C by itself. Knows nothing of what runs in it.
 
 use std::io;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The group that runs now, 0 when there is none: signals come to the whole program, which runs one at a time.
-static RUNNING: AtomicI32 = AtomicI32::new(0);
+/// The group that runs now: signals come to the whole program, which runs one at a time. Held while one is started, so that a signal finds either
+/// none or the one that is there.
+static RUNNING: Mutex<Option<i32>> = Mutex::new(None);
 /// Programs that a signal has ended say so with this and its number.
 const ENDED_BY_SIGNAL: i32 = 128;
 
@@ -19,19 +19,24 @@ pub struct Group(pub Child);
 impl Group {
     pub fn start(command: &mut Command) -> io::Result<Group> {
         listen()?;
+        let mut running = running();
         let child = command.process_group(0).kill_on_drop(true).spawn()?;
-        RUNNING.store(id(&child).unwrap_or(0), Ordering::SeqCst);
+        *running = id(&child);
         Ok(Group(child))
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        RUNNING.store(0, Ordering::SeqCst);
+        *running() = None;
         if let Some(id) = id(&self.0) {
             end(id);
         }
     }
+}
+
+fn running() -> MutexGuard<'static, Option<i32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `None`: it has ended, and another one may have its number.
@@ -61,9 +66,10 @@ fn listen() -> io::Result<()> {
 
 async fn stop(mut signal: Signal, kind: SignalKind) {
     signal.recv().await;
-    let running = RUNNING.swap(0, Ordering::SeqCst);
-    if running != 0 {
-        end(running);
+    // Kept until the program has ended: nothing is started any more.
+    let running = running();
+    if let Some(group) = *running {
+        end(group);
     }
     std::process::exit(ENDED_BY_SIGNAL + kind.as_raw_value());
 }
