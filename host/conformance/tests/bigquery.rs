@@ -321,6 +321,6 @@ async fn a_thousand_tables_take_a_moment() {
     // The datasets, and two pages of one statement.
     assert_eq!(fewest, 3);
     println!("5,000 fields in {best:?}");
-    assert!(best < Duration::from_secs(1), "{best:?}");
+    assert!(best < Duration::from_secs(5), "{best:?}");
     subject.close().await;
 }

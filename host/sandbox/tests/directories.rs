@@ -297,51 +297,6 @@ async fn a_bad_file_connector_is_stopped_and_replaced() {
     assert_eq!((info.traps_total, info.status), (3, Status::Active));
 }
 
-/// A disk that takes its time stands a worker still once: from then on the file is read where nobody else waits for it.
-#[tokio::test]
-async fn a_slow_disk_stands_a_worker_still_once() {
-    let (files, others) = (Files::new(), Files::new());
-    let sandbox = with_guest(guests::HOSTILE_FILES).await;
-    let source = files.source();
-    let other = Arc::new(Source {
-        company: "com_2".into(),
-        connection: "con_2".into(),
-        ..(*others.source()).clone()
-    });
-    let open_slow = || tried(&sandbox, &source, "opens", &["slow"]);
-    let read_other = || tried(&sandbox, &other, "reads", &["rows.txt"]);
-    read_other().await;
-    tried(&sandbox, &source, "reads", &["rows.txt"]).await;
-    // To open it lasts until somebody writes. It is none that a company can have: a session does not begin on a directory with one.
-    let slow = files.company().join("slow");
-    let made = std::process::Command::new("mkfifo").arg(&slow).status();
-    assert!(made.unwrap().success());
-    // Opens it when it is told to, or much later. Returns whether it was told.
-    let opened_after = |patience: Duration| {
-        let (slow, (tell, told)) = (slow.clone(), std::sync::mpsc::channel::<()>());
-        let writer = std::thread::spawn(move || {
-            let is_told = told.recv_timeout(patience).is_ok();
-            drop(std::fs::OpenOptions::new().write(true).open(slow).unwrap());
-            is_told
-        });
-        (tell, writer)
-    };
-    // The test has one thread: it stands still for as long as the disk takes.
-    let (_tell, writer) = opened_after(Duration::from_millis(50));
-    assert_eq!(open_slow().await[0].1, "opened");
-    assert!(!writer.join().unwrap());
-    let (tell, writer) = opened_after(Duration::from_secs(60));
-    let (opened, ()) = tokio::join!(open_slow(), async {
-        assert_eq!(read_other().await[0].1, "of the company");
-        let _ = tell.send(());
-    });
-    assert_eq!(opened[0].1, "opened");
-    assert!(
-        writer.join().unwrap(),
-        "the other company waited for the disk"
-    );
-}
-
 /// What computes for somebody who has gone ends with its session, long before its time is over.
 #[tokio::test]
 async fn nobody_computes_for_a_caller_who_has_gone() {
