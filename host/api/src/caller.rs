@@ -6,6 +6,7 @@ use crate::limiter::{Limits, Quota};
 use crate::mounted::Mounted;
 use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
+use crate::router::Names;
 use crate::unread::Tally;
 use crate::uploads::Place;
 use souk_app::run::{Readers, Unread};
@@ -28,6 +29,7 @@ struct Inner {
     /// Set when platform staff act in another company.
     foreign: Option<CompanyId>,
     operation: Arc<Mounted>,
+    names: Names,
     request_id: RequestId,
     now: Timestamp,
     peer: IpAddr,
@@ -47,6 +49,7 @@ impl Caller {
         principal: Cached<Principal>,
         foreign: Option<CompanyId>,
         operation: Arc<Mounted>,
+        names: Names,
         call: &Call,
         place: Option<Place>,
     ) -> Caller {
@@ -54,6 +57,7 @@ impl Caller {
             principal,
             foreign,
             operation,
+            names,
             request_id: call.request_id.clone(),
             now: call.now,
             peer: call.peer,
@@ -152,6 +156,11 @@ impl Caller {
 
     pub fn operation(&self) -> &Mounted {
         &self.0.operation
+    }
+
+    /// The parameters of the path that was called. Here, and not beside the caller: what is kept for a request grows with its fourth thing.
+    pub(crate) fn names(&self) -> &Names {
+        &self.0.names
     }
 }
 

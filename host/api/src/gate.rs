@@ -13,7 +13,7 @@ use crate::pace::Pace;
 use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
 use crate::refusals;
-use crate::router::parameters;
+use crate::router::Names;
 use crate::state::ApiState;
 use crate::unread::{Tally, Turn};
 use crate::uploads::Place;
@@ -64,10 +64,11 @@ fn calls_of<'a>(state: &ApiState, principal: &'a Principal) -> (&'a Tally, u32) 
     (&principal.unread, state.settings().company_calls_max)
 }
 
-/// Lets a request pass to its handler, with its [`Caller`] and [`Query`] in the extensions.
+/// Lets a request pass to its handler, with its [`Caller`] and [`Query`] in the extensions; `names` are with the caller where there is one.
 pub async fn pass(
     state: &ApiState,
     mounted: &Arc<Mounted>,
+    names: Names,
     request: &mut Request,
     call: &mut Call,
 ) -> Result<Passed, Problem> {
@@ -83,6 +84,7 @@ pub async fn pass(
                 call.spend_sign_in(state, limit).await?;
             }
             size?;
+            request.extensions_mut().insert(names);
             return Ok(Passed {
                 in_flight: None,
                 turn: None,
@@ -135,7 +137,7 @@ pub async fn pass(
     call.spend(limits).await?;
     if let Some(limit) = operation.hourly_each {
         // As the handler will read it: one thing must not have two spellings.
-        let parameters = parameters(request.extensions(), request.uri());
+        let parameters = names.values(request.uri().path());
         for (_, thing) in parameters.unwrap_or_default() {
             Box::pin(call.spend_each(&thing, limit)).await?;
         }
@@ -159,6 +161,7 @@ pub async fn pass(
         principal,
         foreign,
         mounted.clone(),
+        names,
         call,
         place,
     ));

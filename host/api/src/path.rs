@@ -5,12 +5,6 @@ use crate::ids;
 use crate::problem::{FieldError, Problem};
 use crate::refusals::{self, Refusal};
 use crate::router::parameters;
-use http::request::Parts;
-use serde::de::value;
-use serde::de::{
-    Deserialize, DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor,
-};
-use serde::forward_to_deserialize_any;
 use serde_json::{Value, json};
 use souk_domain::ids::{
     AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, IntegrationId,
@@ -29,89 +23,57 @@ impl<T: Segments> Describe for Path<T> {
     }
 }
 
-impl<T: Segments + DeserializeOwned + Send> Argument for Path<T> {
+impl<T: Segments + Send> Argument for Path<T> {
     async fn take(incoming: &mut Incoming) -> Result<Path<T>, Problem> {
-        segments(incoming).map(Path)
+        let mut values = values(incoming)?.into_iter();
+        let read = T::read(&mut || values.next().map(|(_, value)| value));
+        read.map(Path).map_err(malformed)
     }
 }
 
-/// The path's parameters as any type.
-pub(crate) fn segments<'a, T: Deserialize<'a>>(incoming: &'a Incoming) -> Result<T, Problem> {
-    let Parts {
-        extensions, uri, ..
-    } = &incoming.parts;
-    let read = match parameters(extensions, uri) {
-        Ok(values) => T::deserialize(Values(values)).map_err(|error| error.to_string()),
-        Err(name) => Err(format!("{name} is not UTF-8")),
-    };
-    read.map_err(|text| {
-        let error = FieldError::new("path", "invalid", text);
-        Problem::fields(refusals::INVALID_PATH_PARAMETER, vec![error])
-    })
+/// The path's parameters in their order: each one's name and value.
+pub(crate) fn values(incoming: &Incoming) -> Result<Vec<(&'static str, Cow<'_, str>)>, Problem> {
+    let values = parameters(&incoming.parts.extensions, &incoming.parts.uri);
+    values.map_err(|name| malformed(format!("{name} is not UTF-8")))
 }
 
-/// The only value, all of them in their order, or by their names: as what is read wants them.
-struct Values<'a>(Vec<(&'static str, Cow<'a, str>)>);
-
-impl<'de> Deserializer<'de> for Values<'de> {
-    type Error = value::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-        let mut values = self.0.into_iter();
-        match (values.next(), values.next()) {
-            (Some((_, only)), None) => only.into_deserializer().deserialize_any(visitor),
-            _ => Err(value::Error::custom("the path has not one parameter")),
-        }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, value::Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(
-        self,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, value::Error> {
-        let values = self.0.into_iter().map(|(_, value)| value);
-        value::SeqDeserializer::new(values).deserialize_any(visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, value::Error> {
-        value::MapDeserializer::new(self.0.into_iter()).deserialize_any(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple_struct struct
-        enum identifier ignored_any
-    }
+fn malformed(text: String) -> Problem {
+    let error = FieldError::new("path", "invalid", text);
+    Problem::fields(refusals::INVALID_PATH_PARAMETER, vec![error])
 }
 
 /// What the parameters of a path are, in their order.
-pub trait Segments {
+pub trait Segments: Sized {
+    /// Takes each from `next`. Refuses with what is wrong with it.
+    fn read<'a>(next: &mut dyn FnMut() -> Option<Cow<'a, str>>) -> Result<Self, String>;
     fn schemas() -> Vec<Value>;
     /// What is answered when there are no such things.
     fn unknown() -> Vec<Refusal>;
 }
 
 /// What one parameter of a path is.
-pub trait Segment {
+pub trait Segment: Sized {
+    fn read(text: Cow<'_, str>) -> Result<Self, String>;
     const UNKNOWN: &'static [Refusal] = &[];
     fn schema() -> Value;
 }
 
 /// Whether there is such a company is for the gate to say.
 impl Segment for CompanyId {
+    fn read(text: Cow<'_, str>) -> Result<CompanyId, String> {
+        CompanyId::parse(&text).map_err(|error| error.to_string())
+    }
+
     fn schema() -> Value {
         id(CompanyId::PREFIX)
     }
 }
 
 impl Segment for String {
+    fn read(text: Cow<'_, str>) -> Result<String, String> {
+        Ok(text.into_owned())
+    }
+
     fn schema() -> Value {
         json!({"type": "string", "minLength": 1})
     }
@@ -124,6 +86,10 @@ fn id(prefix: &str) -> Value {
 macro_rules! ids {
     ($($id:ident: $unknown:ident),+ $(,)?) => {
         $(impl Segment for $id {
+            fn read(text: Cow<'_, str>) -> Result<$id, String> {
+                $id::parse(&text).map_err(|error| error.to_string())
+            }
+
             const UNKNOWN: &'static [Refusal] = &[refusals::$unknown];
 
             fn schema() -> Value {
@@ -152,7 +118,16 @@ ids!(
     WebhookId: WEBHOOK_NOT_FOUND,
 );
 
+/// The next one. The routes have looked that a path has as many as its handler reads.
+fn one<'a, T: Segment>(next: &mut dyn FnMut() -> Option<Cow<'a, str>>) -> Result<T, String> {
+    T::read(next().ok_or("the path has too few parameters")?)
+}
+
 impl<A: Segment> Segments for A {
+    fn read<'a>(next: &mut dyn FnMut() -> Option<Cow<'a, str>>) -> Result<A, String> {
+        one(next)
+    }
+
     fn schemas() -> Vec<Value> {
         vec![A::schema()]
     }
@@ -163,6 +138,10 @@ impl<A: Segment> Segments for A {
 }
 
 impl<A: Segment, B: Segment> Segments for (A, B) {
+    fn read<'a>(next: &mut dyn FnMut() -> Option<Cow<'a, str>>) -> Result<(A, B), String> {
+        Ok((one(next)?, one(next)?))
+    }
+
     fn schemas() -> Vec<Value> {
         vec![A::schema(), B::schema()]
     }
@@ -173,6 +152,10 @@ impl<A: Segment, B: Segment> Segments for (A, B) {
 }
 
 impl<A: Segment, B: Segment, C: Segment> Segments for (A, B, C) {
+    fn read<'a>(next: &mut dyn FnMut() -> Option<Cow<'a, str>>) -> Result<(A, B, C), String> {
+        Ok((one(next)?, one(next)?, one(next)?))
+    }
+
     fn schemas() -> Vec<Value> {
         vec![A::schema(), B::schema(), C::schema()]
     }

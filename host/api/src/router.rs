@@ -4,6 +4,7 @@
 //! every request, which was a fortieth of a request for a single row; it answers some errors itself, and HEAD as GET. Here a request goes
 //! straight to what was mounted.
 
+use crate::caller::Caller;
 use crate::describe::{BoxFuture, Erased};
 use crate::state::ApiState;
 use axum::body::Body;
@@ -35,7 +36,6 @@ pub(crate) struct Methods {
     pub taken: Vec<(Method, Erased)>,
     /// Every other method.
     pub other: Erased,
-    pub names: Names,
 }
 
 /// The parameters of a path, each with the number of its segment.
@@ -80,7 +80,8 @@ pub(crate) fn parameters<'a>(
     extensions: &Extensions,
     uri: &'a Uri,
 ) -> Result<Vec<(&'static str, Cow<'a, str>)>, &'static str> {
-    match extensions.get::<Names>() {
+    let of_caller = extensions.get::<Caller>().map(Caller::names);
+    match of_caller.or_else(|| extensions.get::<Names>()) {
         Some(names) => names.values(uri.path()),
         None => Ok(Vec::new()),
     }
@@ -116,7 +117,7 @@ impl Router {
         }
     }
 
-    fn routed(&self, mut request: Request) -> BoxFuture {
+    fn routed(&self, request: Request) -> BoxFuture {
         let table = &*self.0;
         let state = table.state.clone();
         let Ok(found) = table.paths.at(request.uri().path()) else {
@@ -125,10 +126,7 @@ impl Router {
         let methods = found.value;
         let mut taken = methods.taken.iter();
         match taken.find(|(method, _)| method == request.method()) {
-            Some((_, answer)) => {
-                request.extensions_mut().insert(methods.names.clone());
-                answer(request, state)
-            }
+            Some((_, answer)) => answer(request, state),
             None => (methods.other)(request, state),
         }
     }

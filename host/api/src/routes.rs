@@ -103,11 +103,12 @@ impl Routes {
             for (path, _) in operation.paths() {
                 let methods = paths.entry(path).or_default();
                 let method = operation.verb.method();
+                let names = Names::of(path);
                 let is_new = methods.iter().all(|(known, _)| *known != method);
                 assert!(is_new, "{method} {path} is mounted twice");
-                methods.push((method, gated(mounted.clone())));
+                methods.push((method, gated(mounted.clone(), names.clone())));
                 if answers_head {
-                    methods.push((Method::HEAD, gated(mounted.clone())));
+                    methods.push((Method::HEAD, gated(mounted.clone(), names.clone())));
                 }
             }
         }
@@ -117,7 +118,6 @@ impl Routes {
             let methods = Methods {
                 taken,
                 other: unrouted(Some(allow.unwrap_or(HeaderValue::from_static("")))),
-                names: Names::of(path),
             };
             (path, methods)
         });
@@ -158,9 +158,9 @@ fn described<T, H: Handler<T>>(operation: &Operation, _: H) -> Description {
 }
 
 /// An operation's handler behind the gate.
-fn gated(mounted: Arc<Mounted>) -> Erased {
+fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
     Box::new(move |mut request, state| {
-        let mounted = mounted.clone();
+        let (mounted, names) = (mounted.clone(), names.clone());
         // As an erased handler's: made where it stays.
         let place = Box::new_uninit();
         let answer = Box::write(place, async move {
@@ -168,7 +168,7 @@ fn gated(mounted: Arc<Mounted>) -> Erased {
             let context = call.context(&mounted, &request, &state);
             within(context, async move {
                 let wish = Wish::of(&request);
-                let passed = gate::pass(&state, &mounted, &mut request, &mut call).await;
+                let passed = gate::pass(&state, &mounted, names, &mut request, &mut call).await;
                 let mut response = match passed {
                     Err(problem) => {
                         Box::pin(unwanted::discard_of(request, &call.pace(&state))).await;

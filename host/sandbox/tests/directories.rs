@@ -297,6 +297,46 @@ async fn a_bad_file_connector_is_stopped_and_replaced() {
     assert_eq!((info.traps_total, info.status), (3, Status::Active));
 }
 
+/// A disk that takes its time stands a worker still for a while at most: then the file is read where nobody else waits for it.
+#[tokio::test]
+async fn a_slow_disk_does_not_stand_a_worker_still_for_ever() {
+    let (files, others) = (Files::new(), Files::new());
+    let sandbox = with_guest(guests::HOSTILE_FILES).await;
+    let source = files.source();
+    let other = Arc::new(Source {
+        company: "com_2".into(),
+        connection: "con_2".into(),
+        ..(*others.source()).clone()
+    });
+    let read_other = || tried(&sandbox, &other, "reads", &["rows.txt"]);
+    tried(&sandbox, &source, "reads", &["rows.txt"]).await;
+    // To open it lasts until somebody writes. It is none that a company can have: a session does not begin on a directory with one.
+    let slow = files.company().join("slow");
+    let made = std::process::Command::new("mkfifo").arg(&slow).status();
+    assert!(made.unwrap().success());
+    // The test has one thread, which stands still for as long as the disk takes. Way is made for somebody who was served within the last two seconds:
+    // on a loaded machine the first times may be too late.
+    for _ in 0..50 {
+        read_other().await;
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let path = slow.clone();
+        let writer = std::thread::spawn(move || {
+            let is_served = told.recv_timeout(Duration::from_millis(100)).is_ok();
+            drop(std::fs::OpenOptions::new().write(true).open(path).unwrap());
+            is_served
+        });
+        let (opened, ()) = tokio::join!(tried(&sandbox, &source, "opens", &["slow"]), async {
+            assert_eq!(read_other().await[0].1, "of the company");
+            let _ = tell.send(());
+        });
+        assert_eq!(opened[0].1, "opened");
+        if writer.join().unwrap() {
+            return;
+        }
+    }
+    panic!("the other company always waited for the disk");
+}
+
 /// What computes for somebody who has gone ends with its session, long before its time is over.
 #[tokio::test]
 async fn nobody_computes_for_a_caller_who_has_gone() {

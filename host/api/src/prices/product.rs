@@ -1,12 +1,12 @@
 //! The product that a price belongs to: the asset or the endpoint of the path.
 
 use crate::describe::{Argument, Describe, Description, Incoming};
-use crate::path::segments;
+use crate::path::values;
 use crate::{Caller, Problem, refusals};
 use souk_domain::ids::{AssetId, EndpointId, PriceId};
 use souk_domain::products::{Product, ProductStatus};
 use souk_store::{AnyConnection, Write, prices, products};
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 /// `…/assets/{asset_id}/prices…` or `…/endpoints/{endpoint_id}/prices…`.
 pub struct Priced {
@@ -26,21 +26,23 @@ impl Describe for Priced {
 
 impl Argument for Priced {
     async fn take(incoming: &mut Incoming) -> Result<Priced, Problem> {
-        let mut names: HashMap<String, String> = segments(incoming)?;
+        let mut values = values(incoming)?;
+        let mut of = |wanted: &str| {
+            let place = values.iter().position(|(name, _)| *name == wanted)?;
+            Some(values.swap_remove(place).1)
+        };
         let malformed = |error: souk_domain::ids::IdError| {
             Problem::of(refusals::INVALID_PATH_PARAMETER, error.to_string())
         };
-        let product = match (names.remove("asset_id"), names.remove("endpoint_id")) {
+        let product = match (of("asset_id"), of("endpoint_id")) {
             (Some(asset), _) => Product::Asset(AssetId::parse(&asset).map_err(malformed)?),
             (None, Some(endpoint)) => {
                 Product::Endpoint(EndpointId::parse(&endpoint).map_err(malformed)?)
             }
             (None, None) => return Err(Problem::internal("a price's path names no product")),
         };
-        Ok(Priced {
-            product,
-            price: names.remove("price_id"),
-        })
+        let price = of("price_id").map(Cow::into_owned);
+        Ok(Priced { product, price })
     }
 }
 
