@@ -316,21 +316,23 @@ async fn a_slow_disk_does_not_stand_a_worker_still_for_ever() {
     assert!(made.unwrap().success());
     // The test has one thread, which stands still for as long as the disk takes. Way is made for somebody who was served within the last two seconds:
     // on a loaded machine the first times may be too late.
-    for _ in 0..50 {
+    for _ in 0..200 {
         read_other().await;
         let (tell, told) = std::sync::mpsc::channel::<()>();
         let path = slow.clone();
         let writer = std::thread::spawn(move || {
             let is_served = told.recv_timeout(Duration::from_millis(100)).is_ok();
-            drop(std::fs::OpenOptions::new().write(true).open(path).unwrap());
-            is_served
+            // Open until the other end is: an end that was opened before keeps this one from waiting.
+            let end = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            (is_served, end)
         });
         let (opened, ()) = tokio::join!(tried(&sandbox, &source, "opens", &["slow"]), async {
             assert_eq!(read_other().await[0].1, "of the company");
             let _ = tell.send(());
         });
         assert_eq!(opened[0].1, "opened");
-        if writer.join().unwrap() {
+        let (is_served, _end) = writer.join().unwrap();
+        if is_served {
             return;
         }
     }
