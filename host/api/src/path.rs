@@ -1,10 +1,11 @@
 //! Path parameters: read once, refused in the envelope, and described with what is answered when there is no such thing.
 
+use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::ids;
 use crate::problem::{FieldError, Problem};
 use crate::refusals::{self, Refusal};
-use crate::router::parameters;
+use crate::router::Names;
 use serde_json::{Value, json};
 use souk_domain::ids::{
     AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, IntegrationId,
@@ -33,7 +34,12 @@ impl<T: Segments + Send> Argument for Path<T> {
 
 /// The path's parameters in their order: each one's name and value.
 pub(crate) fn values(incoming: &Incoming) -> Result<Vec<(&'static str, Cow<'_, str>)>, Problem> {
-    let values = parameters(&incoming.parts.extensions, &incoming.parts.uri);
+    let extensions = &incoming.parts.extensions;
+    let of_caller = extensions.get::<Caller>().map(Caller::names);
+    let Some(names) = of_caller.or_else(|| extensions.get::<Names>()) else {
+        return Ok(Vec::new());
+    };
+    let values = names.values(incoming.parts.uri.path());
     values.map_err(|name| malformed(format!("{name} is not UTF-8")))
 }
 

@@ -4,7 +4,6 @@
 //! every request, which was a fortieth of a request for a single row; it answers some errors itself, and HEAD as GET. Here a request goes
 //! straight to what was mounted.
 
-use crate::caller::Caller;
 use crate::describe::{BoxFuture, Erased};
 use crate::state::ApiState;
 use axum::body::Body;
@@ -12,7 +11,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::Map;
-use http::{Extensions, HeaderValue, Method, Uri, header};
+use http::{HeaderValue, Method, header};
 use http_body::Body as _;
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
@@ -72,18 +71,6 @@ impl Names {
             values.push((*name, text.map_err(|_| *name)?));
         }
         Ok(values)
-    }
-}
-
-/// The parameters of a request's path: each one's name and value. `Err` names one that is no text.
-pub(crate) fn parameters<'a>(
-    extensions: &Extensions,
-    uri: &'a Uri,
-) -> Result<Vec<(&'static str, Cow<'a, str>)>, &'static str> {
-    let of_caller = extensions.get::<Caller>().map(Caller::names);
-    match of_caller.or_else(|| extensions.get::<Names>()) {
-        Some(names) => names.values(uri.path()),
-        None => Ok(Vec::new()),
     }
 }
 
