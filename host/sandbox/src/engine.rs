@@ -12,7 +12,7 @@ use wasmtime::{Config, Engine, PoolingAllocationConfig};
 use crate::{errands::ERRANDS_MAX, options::SandboxLimits};
 
 /// Granularity of every time limit inside a guest. A file engine that computes for long lets others
-/// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
+/// run after each tick, so it must be short; a tick costs the keeper thread some microseconds, and there is none while no guest is called (`ticker.rs`).
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// Memories that are not sessions of pools: describing, health checks, errands.

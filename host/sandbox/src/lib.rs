@@ -33,6 +33,7 @@ mod short;
 mod source;
 mod tenants;
 mod threads;
+mod ticker;
 mod v1;
 mod validate;
 mod watch;

@@ -179,6 +179,7 @@ pub(crate) fn probe_budget(shared: &Shared) -> Budget {
         inline_bytes: DESCRIBE_LIFT_BYTES,
         call_bytes: DESCRIBE_LIFT_BYTES,
         columns_max: limits.columns_max,
+        ticker: shared.ticker.clone(),
     }
 }
 

@@ -35,14 +35,13 @@ use crate::{
     shared::Shared,
     source::{Source, platform_of},
     tenants::Tenants,
+    ticker::{Seen, Ticker},
     v1::{self, World},
     watch,
 };
 
 /// How often idle sessions and stale queues are looked at.
 const SWEEP: Duration = Duration::from_secs(1);
-/// The keeper's pace while no guest exists: nothing can run too long then.
-const IDLE_TICK: Duration = Duration::from_millis(20);
 /// Lanes give way to workers, which answer in microseconds, and still get a tenth of a core that is always busy.
 const LANE_NICE: i32 = 10;
 /// What has not shown yet that it ends, or has failed, gets a thirtieth.
@@ -102,8 +101,10 @@ impl Sandbox {
             per_company: 1,
         };
         let tenants = Tenants::default();
+        let ticker = Arc::new(Ticker::new(engine::TICK));
         let shared = Arc::new(Shared {
             engine,
+            ticker: ticker.clone(),
             cache,
             registry: Registry::default(),
             host: tenants.of(""),
@@ -126,7 +127,7 @@ impl Sandbox {
         let weak = Arc::downgrade(&pools);
         std::thread::Builder::new()
             .name("souk-keeper".into())
-            .spawn(move || keep(&weak))
+            .spawn(move || keep(&weak, &ticker))
             .map_err(|error| internal(&error))?;
         Ok(Sandbox { shared, pools })
     }
@@ -637,8 +638,8 @@ fn supports(connector: &Connector, request: &Request) -> Result<(), Fault> {
 }
 
 /// Ticks the engine's clock and sweeps the pools, until the sandbox is gone.
-fn keep(pools: &Weak<Pools>) {
-    let mut swept = Instant::now();
+fn keep(pools: &Weak<Pools>, ticker: &Ticker) {
+    let (mut swept, mut seen) = (Instant::now(), Seen::default());
     loop {
         let Some(pools) = pools.upgrade() else {
             return;
@@ -649,13 +650,8 @@ fn keep(pools: &Weak<Pools>) {
             swept = now;
             pools.sweep(now);
         }
-        let pace = if pools.sessions() > 0 {
-            engine::TICK
-        } else {
-            IDLE_TICK
-        };
         drop(pools);
-        std::thread::sleep(pace);
+        ticker.wait(&mut seen, SWEEP);
     }
 }
 

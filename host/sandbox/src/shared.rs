@@ -17,6 +17,7 @@ use crate::{
     options::Options,
     registry::Registry,
     tenants::{Tenant, Tenants},
+    ticker::Ticker,
 };
 
 /// Is told whose engines another version serves now.
@@ -25,6 +26,8 @@ type Switched = Box<dyn Fn(&Scope) + Send + Sync>;
 /// What every part may need.
 pub(crate) struct Shared {
     pub engine: Engine,
+    /// The pace of its clock.
+    pub ticker: Arc<Ticker>,
     pub options: Options,
     pub cache: Cache,
     pub registry: Registry,

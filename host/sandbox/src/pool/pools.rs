@@ -312,10 +312,6 @@ impl Pools {
         drop(awaiting);
         pools.iter().filter_map(Weak::upgrade).collect()
     }
-
-    pub fn sessions(&self) -> usize {
-        self.sessions.load(Ordering::Relaxed)
-    }
 }
 
 /// A pool also serves those who hold an older revision of its source.

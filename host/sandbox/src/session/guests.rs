@@ -41,6 +41,7 @@ pub(super) fn budget(pool: &Pool) -> Budget {
         inline_bytes: INLINE_BYTES,
         call_bytes: CALL_BYTES,
         columns_max: limits.columns_max,
+        ticker: pool.shared.ticker.clone(),
     }
 }
 

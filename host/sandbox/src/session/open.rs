@@ -222,7 +222,7 @@ async fn directory(
     no_devices(path)?;
     let budget = budget(pool);
     let printer = Printer::new(Some(pool.speaker.clone()));
-    let state = DirectoryState::new(budget.memory.clone(), printer, Some((path, held)));
+    let state = DirectoryState::new(&budget, printer, Some((path, held)));
     let state = state.map_err(|error| {
         Fault::new(
             Blame::Host,
@@ -309,7 +309,7 @@ async fn guest(
     let opening = async move {
         let budget = budget(&owned);
         let printer = Printer::new(Some(owned.speaker.clone()));
-        let state = WireState::new(budget.memory.clone(), printer);
+        let state = WireState::new(&budget, printer);
         let connector = &owned.connector;
         let (pre, exports) = (&connector.wire, &connector.exports);
         WireGuest::open(pre, exports, state, budget, settings(&owned)).await

@@ -1,8 +1,9 @@
 //! What one guest may use.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::state::MemoryGrant;
+use crate::ticker::Ticker;
 
 /// Bounds of one guest.
 #[derive(Clone)]
@@ -18,6 +19,8 @@ pub(crate) struct Budget {
     /// Bytes that a call may return in a lane.
     pub call_bytes: usize,
     pub columns_max: usize,
+    /// Ticks while the guest is in a call.
+    pub ticker: Arc<Ticker>,
 }
 
 impl Budget {
@@ -46,6 +49,7 @@ mod tests {
             inline_bytes: 0,
             call_bytes: 0,
             columns_max: 0,
+            ticker: Arc::new(Ticker::new(Duration::ZERO)),
         };
         let wire = budget(Duration::from_millis(250));
         assert_eq!(wire.of(0), Duration::from_millis(250));

@@ -210,7 +210,7 @@ pub(crate) async fn describe(
     exports: &Exports,
     budget: &Budget,
 ) -> Result<Descriptor, Fault> {
-    let state = WireState::new(budget.memory.clone(), Printer::default());
+    let state = WireState::new(budget, Printer::default());
     let mut store = store(pre.engine(), state, budget);
     store.data_mut().turns().in_turns(budget.call, false);
     let instance = pre
@@ -236,7 +236,7 @@ pub(crate) async fn probe_directory(
     exports: &Exports,
     budget: &Budget,
 ) -> Result<(), Fault> {
-    let state = DirectoryState::new(budget.memory.clone(), Printer::default(), None);
+    let state = DirectoryState::new(budget, Printer::default(), None);
     let state = state.map_err(|error| {
         Fault::new(Blame::Host, FaultKind::Internal, "cannot prepare a sandbox")
             .detail(format!("{error:#}"))
@@ -348,6 +348,7 @@ impl<T: GuestState> Guest<T> {
             .await
             .map_err(|error| lost(&mut store, error))?;
         store.data().printer().hear();
+        store.data_mut().turns().end();
         let session = session.map_err(CallError::Ended)?;
         Ok(Box::new(Guest {
             checker: Checker::new(budget.columns_max),
@@ -413,6 +414,7 @@ impl<T: GuestState> Guest<T> {
 
     #[inline]
     fn finish(&mut self, result: wasmtime::Result<StepResult>) -> Result<CheckedStep, CallError> {
+        self.store.data_mut().turns().end();
         let printer = self.store.data().printer();
         // Of a call that failed, `fault` hears it.
         if result.is_ok() && !printer.is_silent() {

@@ -5,7 +5,7 @@ use std::{any::Any, path::Path};
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::{printer::Printer, turns::Turns};
+use super::{budget::Budget, printer::Printer, turns::Turns};
 use crate::{
     engine::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS, TABLES_MAX},
     journal::Stream,
@@ -104,10 +104,10 @@ pub(crate) struct WireState {
 }
 
 impl WireState {
-    pub fn new(memory: MemoryGrant, printer: Printer) -> WireState {
+    pub fn new(budget: &Budget, printer: Printer) -> WireState {
         WireState {
-            limits: GuestLimits::new(memory),
-            turns: Turns::default(),
+            limits: GuestLimits::new(budget.memory.clone()),
+            turns: Turns::new(budget.ticker.clone()),
             printer,
         }
     }
@@ -145,7 +145,7 @@ pub(crate) type Held = Box<dyn Any + Send + Sync>;
 impl DirectoryState {
     /// `directory` becomes `/data`, read-only; without one (a health check) there is no file at all.
     pub fn new(
-        memory: MemoryGrant,
+        budget: &Budget,
         printer: Printer,
         directory: Option<(&Path, Option<Held>)>,
     ) -> wasmtime::Result<DirectoryState> {
@@ -162,8 +162,8 @@ impl DirectoryState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         Ok(DirectoryState {
-            limits: GuestLimits::new(memory),
-            turns: Turns::default(),
+            limits: GuestLimits::new(budget.memory.clone()),
+            turns: Turns::new(budget.ticker.clone()),
             printer,
             wasi: builder.build(),
             table,

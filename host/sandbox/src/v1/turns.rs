@@ -18,7 +18,7 @@ use std::{
 
 use wasmtime::UpdateDeadline;
 
-use crate::{engine::TICK, threads::thread_time};
+use crate::{engine::TICK, threads::thread_time, ticker::Ticker};
 
 /// The first turn of a call begins without a look at the clock, which would be a system call: the first tick notes it.
 const NOT_NOTED: u64 = u64::MAX;
@@ -32,8 +32,10 @@ const INLINE_TICKS: u32 = 2;
 const TURN_MIN: Duration = Duration::from_micros(500);
 
 /// The state of one guest's clock.
-#[derive(Default)]
 pub(crate) struct Turns {
+    /// Ticks while a call goes on.
+    ticker: Arc<Ticker>,
+    goes_on: bool,
     in_turns: bool,
     /// The call has not left the worker on which it began.
     on_worker: bool,
@@ -46,9 +48,38 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
+    pub fn new(ticker: Arc<Ticker>) -> Turns {
+        Turns {
+            ticker,
+            goes_on: false,
+            in_turns: false,
+            on_worker: false,
+            ticks: 0,
+            begun: Arc::default(),
+            used: Duration::ZERO,
+            budget: Duration::ZERO,
+        }
+    }
+
+    #[inline]
+    fn go_on(&mut self) {
+        if !std::mem::replace(&mut self.goes_on, true) {
+            self.ticker.begin();
+        }
+    }
+
+    /// The call has ended. Until it has, the clock ticks.
+    #[inline]
+    pub fn end(&mut self) {
+        if std::mem::take(&mut self.goes_on) {
+            self.ticker.end();
+        }
+    }
+
     /// A call on a worker begins.
     #[inline]
     pub fn inline(&mut self) {
+        self.go_on();
         self.in_turns = false;
         self.on_worker = true;
         self.ticks = 0;
@@ -56,6 +87,7 @@ impl Turns {
 
     /// A call in turns begins, its first turn on a worker or in a lane.
     pub fn in_turns(&mut self, budget: Duration, on_worker: bool) {
+        self.go_on();
         self.in_turns = true;
         self.on_worker = on_worker;
         self.ticks = 0;
@@ -133,6 +165,13 @@ impl Turns {
     }
 }
 
+/// A guest that is gone is in no call.
+impl Drop for Turns {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// Gives the turn back, and notes where the next one begins: on another thread, perhaps.
 struct NextTurn {
     begun: Arc<AtomicU64>,
@@ -167,7 +206,7 @@ mod tests {
     #[test]
     fn only_what_computes_is_cut_off() {
         let is_cut = |turns: &mut Turns| matches!(turns.tick(), UpdateDeadline::Interrupt);
-        let mut turns = Turns::default();
+        let mut turns = Turns::new(Arc::new(Ticker::new(TICK)));
         turns.inline();
         assert!(!turns.met_tick() && !is_cut(&mut turns) && turns.met_tick());
         // The processor's clock has jumped.
