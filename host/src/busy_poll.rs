@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// So many requests in flight at once are many.
-const MANY: usize = 4;
+/// So many requests in flight at once are many: as few have moments in which each waits for its source, and who then looks answers sooner.
+const MANY: usize = 16;
 /// So many beginnings and ends of requests, since many were in flight, are a while.
 const WHILE: usize = 32;
 
