@@ -1,8 +1,8 @@
 //! A connector's JSON Schema of its settings: which members it is told, which of them are secrets, which the host sends in their place, and
 //! whether what somebody wants to save follows it.
 //!
-//! The schema is whoever's the connector is, so checking it must end: it is small ([`SCHEMA_BYTES_MAX`]), it refers to nothing (`$ref`), and
-//! its patterns are matched in linear time.
+//! The schema is whoever's the connector is, so checking it must end, and take little memory: it is small ([`SCHEMA_BYTES_MAX`]), it refers to
+//! nothing (`$ref`), and its patterns are few ([`PATTERNS_MAX`]), small ([`PATTERN_MEMORY_MAX`]) and matched in linear time.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +14,10 @@ use souk_sandbox::EngineInfo;
 
 /// A form for people with a hundred fields is smaller.
 pub(crate) const SCHEMA_BYTES_MAX: usize = 16 * 1024;
+/// Patterns in it. Each is compiled whenever a connection is saved.
+const PATTERNS_MAX: usize = 32;
+/// What each of them may take once it is compiled: a counted class of letters (`\pL{200}`) multiplies a few characters by a million.
+const PATTERN_MEMORY_MAX: usize = 512 << 10;
 /// What a connection says itself: members of the body and not of the credentials.
 const OF_CONNECTION: [&str; 6] = [
     "host",
@@ -205,10 +209,40 @@ fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
             "the settings schema has a \"{word}\": write out what it refers to"
         ));
     }
+    let patterns = patterns(schema);
+    if patterns > PATTERNS_MAX {
+        return Err(format!(
+            "the settings schema has {patterns} patterns, and may have {PATTERNS_MAX}"
+        ));
+    }
+    let bounded = PatternOptions::regex()
+        .size_limit(PATTERN_MEMORY_MAX)
+        .dfa_size_limit(PATTERN_MEMORY_MAX);
     jsonschema::options()
-        .with_pattern_options(PatternOptions::regex())
+        .with_pattern_options(bounded)
         .build(schema)
-        .map_err(|error| format!("the settings schema is no JSON Schema: {error}"))
+        .map_err(|error| {
+            format!(
+                "the settings schema is no JSON Schema whose patterns take at most {} KiB each: {error}",
+                PATTERN_MEMORY_MAX >> 10
+            )
+        })
+}
+
+/// How many regular expressions there are at most in it: a member of that name may also be a setting.
+fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| match (name.as_str(), value) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(each)) => each.len() + patterns(value),
+                _ => patterns(value),
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        _ => 0,
+    }
 }
 
 fn reference(schema: &Value) -> Option<&str> {
@@ -333,9 +367,20 @@ mod tests {
                 format!(r#"{{"title":"{}"}}"#, "x".repeat(SCHEMA_BYTES_MAX)),
                 "may have",
             ),
+            (
+                json!({"patternProperties": {r"\pL{200}": {}}}).to_string(),
+                "KiB each",
+            ),
+            (
+                json!({"anyOf": vec![json!({"pattern": "a"}); PATTERNS_MAX + 1]}).to_string(),
+                "patterns, and may have",
+            ),
         ] {
             let refused = check_schema(&schema).unwrap_err();
             assert!(refused.contains(word), "{refused}");
         }
+        let dates = json!({"pattern": r"^\d{4}-(0[1-9]|1[0-2])-[0-3]\d$"});
+        let dates = json!({"anyOf": vec![dates; PATTERNS_MAX]}).to_string();
+        assert_eq!(check_schema(&dates), Ok(()));
     }
 }

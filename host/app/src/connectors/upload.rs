@@ -59,7 +59,7 @@ async fn take_in(
     let before = versions(app, scope);
     let info = compile(app, scope, wasm).await?;
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
-    if let Err(reason) = schema::check_schema(&info.settings_schema) {
+    if let Err(reason) = check_schema(app, scope, &info).await {
         if is_new {
             shelf::discard(app, scope, &info);
         }
@@ -87,6 +87,20 @@ async fn take_in(
         shelf::put_away(app, scope, &info);
     }
     Ok(info)
+}
+
+/// Compiling a schema's patterns takes milliseconds.
+async fn check_schema(app: &App, scope: &Scope, info: &ConnectorInfo) -> Result<(), String> {
+    let Scope::Company(company) = scope else {
+        return schema::check_schema(&info.settings_schema);
+    };
+    let text = info.settings_schema.clone();
+    let checked = app
+        .sandbox
+        .compute(company, move || schema::check_schema(&text));
+    checked
+        .await
+        .unwrap_or_else(|| Err("this host is shutting down".to_owned()))
 }
 
 /// Compiles and stages a component, within what its company may use.
