@@ -10,6 +10,11 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use subtle::ConstantTimeEq;
 
+/// Keys of a company that work: what changes all of them at once ends soon.
+pub const LIVE_KEYS_MAX: i64 = 1_000;
+/// Keys that a company may get within a day, rotated ones among them: what is kept of each stays.
+pub const NEW_KEYS_A_DAY_MAX: i64 = 2_000;
+
 const RANDOM_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
 const ENDPOINT_PREFIX: &str = "ep_";

@@ -1,7 +1,7 @@
 //! API keys, analytics and endpoint ones in one table. Knows digests, never secrets.
 
 use crate::changes::Topic;
-use crate::companies::CompanyStatus;
+use crate::companies::{self, CompanyStatus};
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::events::{self, Event};
@@ -12,7 +12,7 @@ use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
 use souk_domain::plans::Plan;
 use souk_domain::roles::{Grant, Permissions, Role};
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
 use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -148,6 +148,37 @@ pub async fn insert(
         events::emit(write, &[provisioned(&key, now)]).await?;
     }
     Ok(key)
+}
+
+/// How many keys a company has.
+pub struct KeyCounts {
+    /// Neither expired nor deactivated, nor about to be.
+    pub live: i64,
+    /// Made within a day.
+    pub of_day: i64,
+}
+
+/// Counts a company's keys before one more is inserted: until `write` ends, nobody else inserts one.
+pub async fn counts(
+    write: &mut Write,
+    company: &CompanyId,
+    now: Timestamp,
+) -> Result<KeyCounts, StoreError> {
+    companies::lock(write, company).await?;
+    let row = sqlx::query(
+        "SELECT (SELECT COUNT(*) FROM api_keys WHERE company_id = $1 AND deactivated_at IS NULL AND expires_at IS NULL)
+              + (SELECT COUNT(*) FROM api_keys WHERE company_id = $1 AND deactivated_at IS NULL AND expires_at > $2) AS live,
+                (SELECT COUNT(*) FROM api_keys WHERE company_id = $1 AND created_at > $3) AS of_day",
+    )
+    .bind(company.as_str())
+    .bind(now.micros())
+    .bind(now.before(DAY).micros())
+    .fetch_one(&mut **write)
+    .await?;
+    Ok(KeyCounts {
+        live: row.number("live")?,
+        of_day: row.number("of_day")?,
+    })
 }
 
 /// Every column of a key. A macro, because SQL is literal text and three statements share it.

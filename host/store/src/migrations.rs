@@ -158,6 +158,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
     (46, "duckdb", include_str!("../migrations/0046_duckdb.sql")),
     (47, "files", include_str!("../migrations/0047_files.sql")),
+    (
+        48,
+        "live keys",
+        include_str!("../migrations/0048_live_keys.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

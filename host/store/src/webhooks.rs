@@ -1,5 +1,6 @@
 //! Webhooks: where a company wants to be told of events, and how that is going. Secrets pass through here sealed.
 
+use crate::companies;
 use crate::db::Write;
 use crate::deliveries;
 use crate::error::StoreError;
@@ -77,13 +78,7 @@ impl Webhook {
 
 /// Adds a webhook. `false`: the company has as many as it may have.
 pub async fn insert(write: &mut Write, webhook: &Webhook) -> Result<bool, StoreError> {
-    if write.is_shared() {
-        // Two at once would both count before either is there.
-        sqlx::query("UPDATE companies SET status = status WHERE id = $1")
-            .bind(webhook.company_id.as_str())
-            .execute(&mut **write)
-            .await?;
-    }
+    companies::lock(write, &webhook.company_id).await?;
     if count(write, &webhook.company_id).await? >= WEBHOOKS_MAX {
         return Ok(false);
     }

@@ -241,6 +241,51 @@ fn new_key<'a>(
     }
 }
 
+/// What counts against a company's room for keys: those that work, and all that are new.
+#[tokio::test]
+async fn keys_are_counted() {
+    for store in stores().await {
+        let now = db::now();
+        let founded = company(&store.db, "acme").await;
+        let (id, other) = (&founded.company.id, company(&store.db, "other").await);
+        let hours = |count: u64| Duration::from_secs(3_600 * count);
+        let counts = store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                for (company, made_at, expires_at, is_revoked) in [
+                    (id, now, None, false),
+                    (id, now, None, true),
+                    (id, now.before(hours(30)), Some(now.after(hours(1))), false),
+                    (id, now.before(hours(30)), Some(now.before(hours(1))), false),
+                    (id, now.before(hours(31)), Some(now.before(hours(2))), false),
+                    (id, now.before(hours(30)), None, true),
+                    (&other.company.id, now, None, false),
+                ] {
+                    let key = NewKey {
+                        expires_at,
+                        ..new_key(company, None, None)
+                    };
+                    let secret = KeySecret::generate(KeyType::Analytics);
+                    let key = keys::insert(write, &key, &secret, made_at).await?;
+                    if is_revoked {
+                        let deactivation = Deactivation {
+                            at: now,
+                            by: None,
+                            reason: None,
+                            reason_code: None,
+                        };
+                        keys::deactivate(write, company, &key.id, &deactivation, now).await?;
+                    }
+                }
+                keys::counts(write, id, now).await
+            })
+            .await
+            .unwrap();
+        // The first key of a company is one of those that work, and new.
+        assert_eq!((counts.live, counts.of_day), (3, 3), "{}", store.name);
+    }
+}
+
 /// Keys are found by the digest of their secret, listed by state, changed, and deactivated once.
 #[tokio::test]
 async fn keys_live_and_die() {

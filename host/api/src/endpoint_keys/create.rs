@@ -1,6 +1,7 @@
 use crate::keys::shape::KeyOut;
-use crate::keys::{check_future, check_rate_limit, invalid};
+use crate::keys::{check_future, check_rate_limit, check_room, invalid};
 use crate::products::find;
+use crate::refusals::CONFLICT;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -17,7 +18,8 @@ pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/compan
     .about("Endpoint keys", "Mint a key that reads this endpoint")
     .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
     .needs(Role::DataEngineer, Permission::Write)
-    .hourly(10);
+    .hourly(10)
+    .refuses(&[CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct EndpointKeyIn {
@@ -50,6 +52,7 @@ pub async fn create_endpoint_key(
     api.db()
         .write(async |write| {
             find(write, caller.company(), &endpoint).await?;
+            check_room(write, &caller).await?;
             let secret = KeySecret::generate(KeyType::Endpoint);
             let new = NewKey {
                 company_id: caller.company(),

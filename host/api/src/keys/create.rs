@@ -1,6 +1,6 @@
 use super::shape::KeyOut;
-use super::{check_future, check_rate_limit, invalid, refuse, wrong_grant};
-use crate::refusals::ROLE_ESCALATION;
+use super::{check_future, check_rate_limit, check_room, invalid, refuse, wrong_grant};
+use crate::refusals::{CONFLICT, ROLE_ESCALATION};
 use crate::words;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
@@ -24,7 +24,7 @@ pub const OPERATION: Operation = Operation::post("create_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-    .refuses(&[ROLE_ESCALATION]);
+    .refuses(&[ROLE_ESCALATION, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyIn)]
@@ -86,6 +86,7 @@ pub async fn create_key(
     let secret = KeySecret::generate(KeyType::Analytics);
     api.db()
         .write(async |write| {
+            check_room(write, &caller).await?;
             let user = owner(write, &caller).await?;
             let new = NewKey {
                 company_id: caller.company(),

@@ -11,16 +11,16 @@ pub mod shape;
 pub mod stats;
 pub mod update;
 
-use crate::refusals::{INSUFFICIENT_ROLE, ROLE_ESCALATION, VALIDATION_ERROR};
+use crate::refusals::{CONFLICT, INSUFFICIENT_ROLE, ROLE_ESCALATION, VALIDATION_ERROR};
 use crate::{Caller, FieldError, Problem, Routes};
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::KeyId;
-use souk_domain::keys::KeyType;
+use souk_domain::keys::{KeyType, LIVE_KEYS_MAX, NEW_KEYS_A_DAY_MAX};
 use souk_domain::limits::KEY_LIMIT_MAX;
 use souk_domain::roles::{GrantError, Role};
 use souk_domain::time::Timestamp;
-use souk_store::AnyConnection;
-use souk_store::keys::Key;
+use souk_store::keys::{self, Key, KeyCounts};
+use souk_store::{AnyConnection, Write};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -40,6 +40,34 @@ async fn find(db: &mut AnyConnection, caller: &Caller, id: &KeyId) -> Result<Key
     souk_store::keys::get(db, caller.company(), id)
         .await?
         .ok_or_else(|| Problem::not_found("API key", id.as_str()))
+}
+
+/// Refuses a key more for a company that has as many as it may have.
+pub(crate) async fn check_room(write: &mut Write, caller: &Caller) -> Result<(), Problem> {
+    let counts = keys::counts(write, caller.company(), caller.now()).await?;
+    if counts.live >= LIVE_KEYS_MAX {
+        let message =
+            format!("a company has at most {LIVE_KEYS_MAX} keys that work: revoke some first");
+        return Err(Problem::of(CONFLICT, message));
+    }
+    check_day(&counts)
+}
+
+/// One that takes another one's place needs no room of its own.
+async fn check_room_to_rotate(write: &mut Write, caller: &Caller) -> Result<(), Problem> {
+    check_day(&keys::counts(write, caller.company(), caller.now()).await?)
+}
+
+fn check_day(counts: &KeyCounts) -> Result<(), Problem> {
+    match counts.of_day >= NEW_KEYS_A_DAY_MAX {
+        true => Err(Problem::of(
+            CONFLICT,
+            format!(
+                "a company gets at most {NEW_KEYS_A_DAY_MAX} keys within a day: try again tomorrow"
+            ),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Nobody changes or revokes a key above their own role, and a seller's endpoint keys need the role that they need under their endpoint.

@@ -1,6 +1,6 @@
 use super::shape::KeyOut;
-use super::{check_endpoint_key, find, refuse};
-use crate::refusals::{INVALID_STATE, PURCHASE_NOT_FOUND, ROLE_ESCALATION};
+use super::{check_endpoint_key, check_room_to_rotate, find, refuse};
+use crate::refusals::{CONFLICT, INVALID_STATE, PURCHASE_NOT_FOUND, ROLE_ESCALATION};
 use crate::{ApiState, Caller, CreatedOnce, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub const OPERATION: Operation = Operation::post("rotate_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-    .refuses(&[ROLE_ESCALATION, INVALID_STATE, PURCHASE_NOT_FOUND]);
+    .refuses(&[ROLE_ESCALATION, INVALID_STATE, PURCHASE_NOT_FOUND, CONFLICT]);
 
 /// A day is enough to roll a new key out everywhere.
 const GRACE_SECONDS_MAX: u64 = 86_400;
@@ -67,6 +67,7 @@ pub async fn rotate_key(
                 ));
             }
             check_is_latest(write, &caller, &old).await?;
+            check_room_to_rotate(write, &caller).await?;
             let secret = KeySecret::generate(old.key_type);
             let new = NewKey {
                 company_id: &old.company_id,

@@ -2,7 +2,7 @@ use super::create::provision;
 use super::find;
 use super::shape::{Bought, PurchaseOut};
 use crate::keys::shape::KeyOut;
-use crate::refusals::INVALID_STATE;
+use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::{ApiState, Caller, CreatedOnce, Data, Either, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/
     .about("Purchases", "Come back to what was bought")
     .notes("200 with the endpoint key masked while it works; 201 with a new one, in full this once, when it was deactivated or has expired.")
     .needs(Role::DataScientist, Permission::Write)
-    .refuses(&[INVALID_STATE]);
+    .refuses(&[INVALID_STATE, CONFLICT]);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct AccessIn {}

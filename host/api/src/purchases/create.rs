@@ -1,4 +1,5 @@
 use super::shape::{Bought, PurchaseOut};
+use crate::keys::check_room;
 use crate::keys::shape::KeyOut;
 use crate::refusals::{CONFLICT, PRODUCT_NOT_FOUND};
 use crate::{ApiState, Body, Caller, CreatedOnce, Data, Either, Operation, Problem};
@@ -142,6 +143,7 @@ pub(super) async fn provision(
         created_by: Some(caller.actor().as_str()),
         expires_at: None,
     };
+    check_room(write, caller).await?;
     let key = keys::insert(write, &new, &secret, caller.now()).await?;
     purchases::set_key(write, &purchase.id, &key.id).await?;
     let (once, masked) = (
