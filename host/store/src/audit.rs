@@ -90,6 +90,12 @@ pub(crate) fn operation() -> Option<&'static str> {
     ACT.try_with(|act| act.operation).ok()
 }
 
+/// Who is acting, if a company is.
+pub(crate) fn company() -> Option<CompanyId> {
+    let company = ACT.try_with(|act| act.by.as_ref().map(|by| by.company.clone()));
+    company.ok().flatten()
+}
+
 /// Says in the transaction who is acting, if anybody is.
 pub(crate) async fn begin(write: &mut Write) -> Result<bool, StoreError> {
     let Ok(act) = ACT.try_with(Arc::clone) else {
@@ -166,7 +172,7 @@ pub(crate) async fn note(
     sqlx::query(
         "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
                                 request_id, subject_type, subject_id, change, before_values, after_values)
-         SELECT a.act_id, (SELECT COUNT(*) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at,
+         SELECT a.act_id, (SELECT COALESCE(MAX(l.line), 0) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at,
                 COALESCE(CAST($1 AS TEXT), a.company_id), a.actor_company_id, a.actor, a.user_id, a.role, a.address, a.operation, a.method,
                 a.path, a.request_id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT)
          FROM audit_acting AS a",

@@ -5,6 +5,7 @@
 
 mod backlog;
 mod connecting;
+mod lines;
 mod postgres;
 mod sqlite;
 mod transaction;
@@ -15,6 +16,7 @@ use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 pub(crate) use backlog::{Backlog, Pen};
 use connecting::{prepare, quiet};
+use lines::{Lines, Place};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::pool::PoolConnection;
@@ -32,6 +34,9 @@ pub(crate) use transaction::Turn;
 pub use transaction::Write;
 use transaction::{Manager, Session};
 
+/// Transactions of one company that stand in line with others' or are at work: of a file, where one is at work at a time, and of a server.
+const OF_COMPANY_IN_FILE: usize = 1;
+const OF_COMPANY_AT_SERVER: usize = 4;
 /// A transaction that takes longer keeps others waiting: it is named in the log.
 const LONG: Duration = Duration::from_secs(1);
 
@@ -68,6 +73,7 @@ struct Inner {
     options: AnyConnectOptions,
     patience: Duration,
     readers: AnyPool,
+    lines: Lines,
     changes: Arc<Changes>,
     /// Held for as long as the store is open.
     lock: parking_lot::Mutex<Option<File>>,
@@ -162,6 +168,7 @@ impl Db {
             options: connect,
             patience: options.patience,
             readers,
+            lines: Lines::new(OF_COMPANY_IN_FILE),
             changes: Changes::new(true),
             lock: parking_lot::Mutex::new(Some(lock)),
             closed: AtomicBool::new(false),
@@ -206,6 +213,7 @@ impl Db {
             options: connect,
             patience: options.patience,
             readers,
+            lines: Lines::new(OF_COMPANY_AT_SERVER),
             changes,
             lock: parking_lot::Mutex::new(None),
             closed: AtomicBool::new(false),
@@ -257,6 +265,7 @@ impl Db {
         &self,
         work: impl AsyncFnOnce(&mut Write) -> Result<T, E>,
     ) -> Result<T, E> {
+        let _place = Box::pin(self.stand_in_line()).await?;
         let mut write = self.begin(Purpose::Any).await?;
         let begun = Instant::now();
         let done = async move {
@@ -274,6 +283,17 @@ impl Db {
             tracing::warn!(operation, seconds, "a transaction was long");
         }
         done
+    }
+
+    /// Before others of the company that is acting. `None`: none is.
+    async fn stand_in_line(&self) -> Result<Option<Place>, StoreError> {
+        let Some(company) = audit::company() else {
+            return Ok(None);
+        };
+        let place = self.inner.lines.stand(&company);
+        tokio::time::timeout(self.inner.patience, place)
+            .await
+            .map_err(|_| StoreError::Busy)
     }
 
     /// The view of whoever writes, in which nobody else can write meanwhile on a store of this host's own. Nothing is committed.

@@ -1,0 +1,69 @@
+//! Whose turn it is to write: each company waits in a line of its own, of which only the first stand in line with others. However much one company
+//! wants to change at once, what another one changes, and everybody's charges, wait for as many of its transactions as stand there.
+
+use souk_domain::ids::CompanyId;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Lines before those are swept in which nobody stands: about 100 bytes each.
+const LINES_MAX: usize = 1_000;
+
+pub(super) struct Lines {
+    /// Of one company, that stand in line with others or write.
+    first: usize,
+    companies: parking_lot::Mutex<HashMap<CompanyId, Arc<Semaphore>>>,
+}
+
+/// While a transaction has it, its company has one less.
+pub(super) type Place = OwnedSemaphorePermit;
+
+impl Lines {
+    pub fn new(first: usize) -> Lines {
+        Lines {
+            first,
+            companies: parking_lot::Mutex::default(),
+        }
+    }
+
+    /// Waits until only others are before this one. `None`: nobody closes lines.
+    pub async fn stand(&self, company: &CompanyId) -> Option<Place> {
+        let line = self.line(company);
+        line.acquire_owned().await.ok()
+    }
+
+    fn line(&self, company: &CompanyId) -> Arc<Semaphore> {
+        let mut companies = self.companies.lock();
+        if companies.len() >= LINES_MAX && !companies.contains_key(company) {
+            companies.retain(|_, line| Arc::strong_count(line) > 1);
+        }
+        companies
+            .entry(company.clone())
+            .or_insert_with(|| Arc::new(Semaphore::new(self.first)))
+            .clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    /// As many of a company as may stand before others; lines in which nobody stands are forgotten, and no others.
+    #[test]
+    fn a_company_has_so_many_before_others() {
+        let lines = Lines::new(2);
+        let (one, other) = (CompanyId::generate(), CompanyId::generate());
+        let stands = |company: &CompanyId| lines.stand(company).now_or_never().flatten();
+        let places = [stands(&one), stands(&one)];
+        assert!(places.iter().all(Option::is_some));
+        assert!(stands(&one).is_none() && stands(&other).is_some());
+        for _ in 0..=LINES_MAX {
+            assert!(stands(&CompanyId::generate()).is_some());
+        }
+        assert!(lines.companies.lock().len() < LINES_MAX);
+        assert!(stands(&one).is_none());
+        drop(places);
+        assert!(stands(&one).is_some());
+    }
+}
