@@ -2,16 +2,19 @@
 
 mod support;
 
+use futures_util::future::join_all;
 use serde_json::json;
-use souk_domain::ids::{CompanyId, RequestId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, KeyId, RequestId};
 use souk_domain::roles::Role;
 use souk_store::audit::tables::{NOT_AUDITED, TABLES};
-use souk_store::audit::{self, Act, Change, Entry, Filter};
+use souk_store::audit::{self, Act, ActedBy, Change, Entry, Filter};
 use souk_store::users::{self, NewUser, User, UserStatus};
 use souk_store::{Db, Fields, Part, StoreError, db};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 use support::{open, stores};
 
 /// Each table is audited or exempt, and each column of an audited one is shown, hidden or left out on purpose.
@@ -202,5 +205,70 @@ async fn old_lines_are_forgotten() {
         assert_eq!(lines(&store.db, &company).await.len(), 1);
         assert!(sweep(db::now().after(audit::KEPT * 2)).await);
         assert_eq!(lines(&store.db, &company).await, []);
+    }
+}
+
+/// However much one company wants to change at once, what another one changes waits for a few of its transactions, not for all.
+#[tokio::test]
+async fn companies_write_by_turns() {
+    for store in stores().await {
+        let busy = support::company(&store.db, "busy").await.company.id;
+        let other = support::company(&store.db, "other").await.company.id;
+        let written = parking_lot::Mutex::new(Vec::new());
+        let write = |company: &CompanyId| {
+            let by = Some(ActedBy {
+                company: company.clone(),
+                actor: Actor::Key(KeyId::generate()),
+                user: None,
+                role: 2,
+            });
+            let act = Act {
+                by,
+                ..Arc::unwrap_or_clone(act(company))
+            };
+            let (company, written, db) = (company.clone(), &written, &store.db);
+            audit::acting(Arc::new(act), async move {
+                let slow = db.write(async |_| -> Result<(), StoreError> {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    Ok(())
+                });
+                slow.await.unwrap();
+                written.lock().push(company);
+            })
+        };
+        let many = join_all((0..24).map(|_| write(&busy)));
+        tokio::join!(many, write(&other));
+        let written = written.into_inner();
+        let place = written.iter().position(|company| *company == other);
+        assert!(
+            place.is_some_and(|place| place <= 8),
+            "{}: {place:?}",
+            store.name
+        );
+    }
+}
+
+/// Long texts are shown by their beginning: whoever changes them to and fro does not fill the disk.
+#[tokio::test]
+async fn long_values_are_cut() {
+    for store in stores().await {
+        let founding = support::company(&store.db, "acme").await;
+        let company = founding.company.id;
+        let user = add(&store.db, &company).await.unwrap();
+        let mut changed = user.clone();
+        changed.name = "ü".repeat(5_000);
+        let change = store
+            .db
+            .write(async |write| users::update(write, &changed, db::now()).await);
+        audit::acting(act(&company), change).await.unwrap();
+        let found = lines(&store.db, &company).await;
+        let shown = found[0].after.as_ref().map(|after| after["name"].clone());
+        let cut = format!("{}…", "ü".repeat(1_000));
+        assert_eq!(shown, Some(json!(cut)), "{}", store.name);
+        let before = found[0]
+            .before
+            .as_ref()
+            .map(|before| before["name"].clone());
+        assert_eq!(before, Some(json!("Ann")));
     }
 }

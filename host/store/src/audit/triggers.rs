@@ -73,6 +73,11 @@ pub(crate) async fn set(connection: &mut AnyConnection, is_new: bool) -> Result<
     Ok(())
 }
 
+/// Characters of one value: whoever changes long texts to and fro would fill the disk with them, on which the ledger is.
+const SHOWN_CHARS: usize = 1_000;
+/// What stands behind them where there were more.
+const CUT: &str = "…";
+
 /// What a line says of the row, besides who acted.
 struct Line<'a> {
     table: &'a Table,
@@ -101,7 +106,7 @@ impl Line<'_> {
         format!(
             "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
                                     request_id, subject_type, subject_id, change, before_values, after_values)
-             SELECT a.act_id, (SELECT COUNT(*) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at, COALESCE({company}, a.company_id),
+             SELECT a.act_id, (SELECT COALESCE(MAX(l.line), 0) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at, COALESCE({company}, a.company_id),
                     a.actor_company_id, a.actor, a.user_id, a.role, a.address, a.operation, a.method, a.path, a.request_id,
                     '{subject}', {id}, '{change}', {before}, {after}
              FROM audit_acting AS a;"
@@ -146,15 +151,17 @@ impl Dialect {
                 (Dialect::Sqlite, true) => format!(
                     "SELECT '{name}' AS k, CASE WHEN {column} IS NULL THEN NULL ELSE '{secret}' END AS v WHERE {condition}"
                 ),
-                (Dialect::Sqlite, false) => {
-                    format!("SELECT '{name}' AS k, {column} AS v WHERE {condition}")
-                }
+                (Dialect::Sqlite, false) => format!(
+                    "SELECT '{name}' AS k, CASE WHEN length({column}) > {SHOWN_CHARS} THEN substr({column}, 1, {SHOWN_CHARS}) || '{CUT}' ELSE {column} END AS v
+                     WHERE {condition}"
+                ),
                 (Dialect::Postgres, true) => format!(
                     "('{name}', CASE WHEN {column} IS NULL THEN NULL ELSE to_jsonb('{secret}'::text) END, {condition})"
                 ),
-                (Dialect::Postgres, false) => {
-                    format!("('{name}', to_jsonb({column}), {condition})")
-                }
+                (Dialect::Postgres, false) => format!(
+                    "('{name}', CASE WHEN length(CAST({column} AS TEXT)) > {SHOWN_CHARS}
+                                     THEN to_jsonb(substr(CAST({column} AS TEXT), 1, {SHOWN_CHARS}) || '{CUT}') ELSE to_jsonb({column}) END, {condition})"
+                ),
             }
         });
         let members: Vec<String> = members.collect();
