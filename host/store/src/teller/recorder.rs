@@ -1,8 +1,8 @@
 //! What needs no promise: counts of use and records of free runs, written in batches behind the requests' backs.
 //!
 //! Counts are complete (but for the last moment before a crash). Individual records of free runs are kept as long as there are fewer than
-//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second; beyond that they are counted only. Charged runs do not come
-//! here: the poster books them with their charge, and only how long they took is counted here.
+//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second, of which a seller has no more than there are left; beyond that they
+//! are counted only. Charged runs do not come here: the poster books them with their charge, and only how long they took is counted here.
 //!
 //! Each thread counts for itself until a flush adds up what they have: counters that all of them write would be fetched from another core
 //! for nearly every request.
@@ -86,8 +86,26 @@ struct Kept {
 struct Pending {
     failed: Vec<(Run, Option<Reason>)>,
     free: Vec<Run>,
+    /// How many of both each seller has there.
+    of_sellers: HashMap<CompanyId, OfSeller>,
     noted: Noted,
     counts: Counts,
+}
+
+/// Records of one seller's products that a thread keeps.
+#[derive(Default)]
+struct OfSeller {
+    failed: usize,
+    free: usize,
+}
+
+impl OfSeller {
+    fn of(&mut self, succeeded: bool) -> &mut usize {
+        match succeeded {
+            true => &mut self.free,
+            false => &mut self.failed,
+        }
+    }
 }
 
 /// What is added up between two flushes. Found by what a request has at hand ([`Seen`]): ids are cloned when a counter is new, because
@@ -220,11 +238,17 @@ impl Recorder {
         pending.counts.run(ended);
         pending.counts.time(&Timed::of(ended));
         let succeeded = *ended.outcome == Outcome::Succeeded;
-        if !self.shared.kept.take_room(succeeded) {
+        let of_seller = || {
+            let of_seller = pending.of_sellers.get_mut(ended.seller);
+            of_seller.map_or(0, |kept| *kept.of(succeeded))
+        };
+        if !self.shared.kept.take_room(succeeded, of_seller) {
             own.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let (run, reason) = record();
+        let of_seller = pending.of_sellers.entry(run.seller.clone());
+        *of_seller.or_default().of(succeeded) += 1;
         pending.noted.add(&run);
         match succeeded {
             true => pending.free.push(run),
@@ -258,15 +282,16 @@ impl Recorder {
 }
 
 impl Kept {
-    /// Takes room for a record, if there is any.
-    fn take_room(&self, succeeded: bool) -> bool {
+    /// Takes room for a record, if there is more than those of its seller have: whatever somebody does with one seller's products, the next
+    /// seller has room.
+    fn take_room(&self, succeeded: bool, of_seller: impl FnOnce() -> usize) -> bool {
         let kept = match succeeded {
             true => &self.free,
             false => &self.failed,
         };
         // Looked at first: what nobody writes is at hand on every core.
-        kept.load(Ordering::Relaxed) < ROWS_PER_FLUSH
-            && kept.fetch_add(1, Ordering::Relaxed) < ROWS_PER_FLUSH
+        let left = ROWS_PER_FLUSH.saturating_sub(kept.load(Ordering::Relaxed));
+        left > 0 && of_seller() < left && kept.fetch_add(1, Ordering::Relaxed) < ROWS_PER_FLUSH
     }
 }
 
@@ -296,6 +321,7 @@ impl Shared {
             free,
             noted,
             counts,
+            of_sellers: _,
         } = self.take();
         if let Err(error) = self.write_counts(&counts).await {
             tracing::warn!(%error, "counts of use could not be written; they are kept");

@@ -330,6 +330,47 @@ async fn free_runs_are_counted() {
     }
 }
 
+/// However often one seller's products fail, the failures of another one are recorded.
+#[tokio::test]
+async fn sellers_leave_each_other_room_for_records() {
+    for store in stores().await {
+        let market = market(&store.db, 0).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let failed = |seller: &CompanyId| {
+            let mut run = market.run(Billing::Failed);
+            run.seller = seller.clone();
+            run.outcome = Outcome::Failed {
+                code: "source".into(),
+                blame: "source".into(),
+            };
+            run
+        };
+        for _ in 0..700 {
+            teller.record(failed(&market.seller));
+        }
+        let other = failed(&market.buyer);
+        teller.record(other.clone());
+        teller.flush().await;
+        let mut read = store.db.read().await.unwrap();
+        let recorded = executions::get(&mut read, &market.buyer, &other.id).await;
+        assert!(recorded.unwrap().is_some(), "{}", store.name);
+        // All are there, or counted among those that are not.
+        let kept: i64 =
+            sqlx::query("SELECT COUNT(*) AS value FROM executions WHERE product_id = $1")
+                .bind(market.product.id())
+                .fetch_one(&mut *read)
+                .await
+                .unwrap()
+                .get("value");
+        assert_eq!(
+            kept as u64 + teller.records_dropped(),
+            701,
+            "{}",
+            store.name
+        );
+    }
+}
+
 /// Why runs failed is there for their seller and nobody else: with all its words, and no more of them than are kept.
 #[tokio::test]
 async fn a_seller_reads_why_its_runs_failed() {
