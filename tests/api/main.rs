@@ -3,6 +3,7 @@
 mod alerts;
 mod audit;
 mod bigquery_source;
+mod bounds;
 mod changes;
 mod charges;
 mod clickhouse_source;

@@ -3,6 +3,7 @@
 use crate::describe::{Describe, Description};
 use crate::problem::Problem;
 use crate::query::Page;
+use crate::rows::Rows;
 use crate::schemas::{enveloped, found, listed, schema};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -43,14 +44,14 @@ pub struct Accepted<T>(pub T);
 
 /// 200 `{"data": […], "meta": {"total", "page", "per_page"}}`.
 pub struct List<T> {
-    pub data: Vec<T>,
+    pub data: Rows<T>,
     pub total: i64,
     pub page: Page,
 }
 
 /// 200 `{"data": […], "meta": {"total", "limit", "offset"}}`.
 pub struct Slice<T> {
-    pub data: Vec<T>,
+    pub data: Rows<T>,
     pub total: i64,
     pub limit: i64,
     pub offset: i64,
@@ -130,7 +131,8 @@ impl ToSchema for AnyObject {}
 
 impl<T> List<T> {
     pub fn of<R>(page: Page, (rows, total): Listed<R>, show: impl FnMut(R) -> T) -> List<T> {
-        let data = rows.into_iter().map(show).collect();
+        let data: Vec<T> = rows.into_iter().map(show).collect();
+        let data = data.into();
         List { data, total, page }
     }
 
@@ -139,7 +141,8 @@ impl<T> List<T> {
         let total = i64::try_from(all.len()).unwrap_or(i64::MAX);
         let start = usize::try_from((page.page - 1) * page.per_page).unwrap_or(usize::MAX);
         let count = usize::try_from(page.per_page).unwrap_or_default();
-        let data = all.into_iter().skip(start).take(count).collect();
+        let data: Vec<T> = all.into_iter().skip(start).take(count).collect();
+        let data = data.into();
         List { data, total, page }
     }
 }
@@ -184,11 +187,22 @@ struct ListEnvelope<'a, T, M> {
     meta: M,
 }
 
+/// `meta` of a [`List`].
 #[derive(Serialize)]
-struct Meta {
+pub(crate) struct Meta {
     total: i64,
     page: i64,
     per_page: i64,
+}
+
+impl Meta {
+    pub fn of(total: i64, page: Page) -> Meta {
+        Meta {
+            total,
+            page: page.page,
+            per_page: page.per_page,
+        }
+    }
 }
 
 /// `meta` of a whole list.
@@ -197,14 +211,15 @@ struct Total {
     total: usize,
 }
 
+/// `meta` of a [`Slice`].
 #[derive(Serialize)]
-struct SliceMeta {
-    total: i64,
-    limit: i64,
-    offset: i64,
+pub(crate) struct SliceMeta {
+    pub total: i64,
+    pub limit: i64,
+    pub offset: i64,
 }
 
-fn encode(value: &impl Serialize) -> Result<Bytes, Problem> {
+pub(crate) fn encode(value: &impl Serialize) -> Result<Bytes, Problem> {
     serde_json::to_vec(value)
         .map(Bytes::from)
         .map_err(Problem::internal)
@@ -277,32 +292,17 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
 
 impl<T: Serialize> IntoResponse for List<T> {
     fn into_response(self) -> Response {
-        let meta = Meta {
-            total: self.total,
-            page: self.page.page,
-            per_page: self.page.per_page,
-        };
-        render(
-            encode(&ListEnvelope {
-                data: &self.data,
-                meta,
-            })
-            .map(|body| json(StatusCode::OK, body)),
-        )
+        self.data.respond(Meta::of(self.total, self.page))
     }
 }
 
 impl<T: Serialize> IntoResponse for Slice<T> {
     fn into_response(self) -> Response {
-        let envelope = ListEnvelope {
-            data: &self.data,
-            meta: SliceMeta {
-                total: self.total,
-                limit: self.limit,
-                offset: self.offset,
-            },
-        };
-        render(encode(&envelope).map(|body| json(StatusCode::OK, body)))
+        self.data.respond(SliceMeta {
+            total: self.total,
+            limit: self.limit,
+            offset: self.offset,
+        })
     }
 }
 

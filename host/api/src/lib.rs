@@ -100,6 +100,7 @@ pub mod refusals;
 pub mod refused;
 mod router;
 pub mod routes;
+pub mod rows;
 pub mod runs;
 pub mod schemas;
 pub mod secrets;

@@ -59,8 +59,9 @@ pub trait Segments: Sized {
 
 /// What one parameter of a path is.
 pub trait Segment: Sized {
-    fn read(text: Cow<'_, str>) -> Result<Self, String>;
     const UNKNOWN: &'static [Refusal] = &[];
+
+    fn read(text: Cow<'_, str>) -> Result<Self, String>;
     fn schema() -> Value;
 }
 
@@ -92,11 +93,11 @@ fn id(prefix: &str) -> Value {
 macro_rules! ids {
     ($($id:ident: $unknown:ident),+ $(,)?) => {
         $(impl Segment for $id {
+            const UNKNOWN: &'static [Refusal] = &[refusals::$unknown];
+
             fn read(text: Cow<'_, str>) -> Result<$id, String> {
                 $id::parse(&text).map_err(|error| error.to_string())
             }
-
-            const UNKNOWN: &'static [Refusal] = &[refusals::$unknown];
 
             fn schema() -> Value {
                 id($id::PREFIX)

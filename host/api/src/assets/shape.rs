@@ -246,6 +246,17 @@ impl Offered for AssetId {
         }
     }
 
+    fn bytes(row: &Row<AssetId>) -> usize {
+        let details = &row.written.details;
+        let optional = [
+            &details.visualization,
+            &details.prediction,
+            &details.privacy,
+        ];
+        let optional = optional.into_iter().flatten().map(String::len);
+        details.source.len() + details.parameters.len() + optional.sum::<usize>()
+    }
+
     fn make_room(stored: &mut Map<String, Value>, patch: &Map<String, Value>) {
         // A new type of asset has another result.
         if patch.contains_key("asset_type") && !patch.contains_key("result_type") {
@@ -277,6 +288,10 @@ impl AssetIn {
         let slug = slug(&mut errors, self.slug, &name, "asset");
         let parameters_json = self.parameters.unwrap_or_else(|| json!([]));
         let parameters = errors.take(definition::parameters(&parameters_json));
+        errors.json("parameters", Some(&parameters_json));
+        errors.json("visualization", self.visualization.as_ref());
+        errors.json("prediction", self.prediction.as_ref());
+        errors.json("privacy", self.privacy.as_ref());
         // What is of no use is checked too: whoever sends it means something by it.
         if let Some(json) = &self.visualization {
             errors.take(definition::visualization(json));

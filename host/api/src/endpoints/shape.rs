@@ -388,6 +388,13 @@ impl Offered for EndpointId {
             published_at: row.published_at,
         }
     }
+
+    fn bytes(row: &Row<EndpointId>) -> usize {
+        let details = &row.written.details;
+        let optional = [&details.sql_logic, &row.learned];
+        let optional = optional.into_iter().flatten().map(String::len);
+        details.fields.len() + optional.sum::<usize>()
+    }
 }
 
 fn sorting_out(sorting: Sorting) -> SortingOut {
@@ -417,6 +424,7 @@ impl EndpointIn {
         let mut errors = Errors::default();
         let name = errors.required("name", self.name, NAME_CHARS_MAX);
         let slug = slug(&mut errors, self.slug, &name, "endpoint");
+        errors.json("fields", self.fields.as_ref());
         let fields = match &self.fields {
             Some(json) => errors.take(definition::fields(json)),
             None => {

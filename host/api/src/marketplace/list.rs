@@ -1,6 +1,8 @@
 use super::shape::ProductOut;
+use crate::answer::SliceMeta;
 use crate::query::{choices, parameters};
 use crate::refusals::INVALID_PARAMETER;
+use crate::rows::Rows;
 use crate::{ApiState, Caller, FieldError, Integer, Operation, Problem, Query, Slice, Text};
 use axum::extract::State;
 use souk_domain::money::CREDITS_MAX;
@@ -129,11 +131,22 @@ pub async fn list_products(
     let (listings, total) = listed;
     let ids = listings.iter().map(|listing| listing.id.as_str());
     let stats = marketplace::stats(&mut read, ids, now).await?;
-    let data = listings.into_iter().map(|listing| {
-        let stats = stats.get(&listing.id).copied().unwrap_or_default();
-        ProductOut::new(listing, stats)
-    });
-    let data = data.collect();
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
+    let bytes = listings.iter().map(ProductOut::bytes).sum();
+    let show = move || {
+        let shown = listings.into_iter().map(|listing| {
+            let stats = stats.get(&listing.id).copied().unwrap_or_default();
+            ProductOut::new(listing, stats)
+        });
+        shown.collect()
+    };
+    let meta = SliceMeta {
+        total,
+        limit,
+        offset,
+    };
+    let data = Rows::show(&api, &caller, bytes, meta, show).await?;
     Ok(Slice {
         data,
         total,

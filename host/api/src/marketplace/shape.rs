@@ -116,6 +116,12 @@ struct AccessOut {
 }
 
 impl ProductOut {
+    /// What is stored of it, without what is short.
+    pub fn bytes(listing: &Listing) -> usize {
+        let long = [&listing.fields, &listing.learned];
+        long.into_iter().flatten().map(String::len).sum()
+    }
+
     pub fn new(listing: Listing, stats: Stats) -> ProductOut {
         let labels = Labels::stored(&listing.labels);
         let is_asset = listing.product_type == ProductType::Asset;

@@ -3,6 +3,7 @@
 use crate::refusals::{SQL_NOT_READ_ONLY, VALIDATION_ERROR};
 use crate::runs::not_found;
 use crate::{ApiState, Caller, FieldError, Problem};
+use serde_json::Value;
 use souk_app::failure::Cause;
 use souk_app::products::{DEFAULT_TIMEOUT_MS, Speaks, TIMEOUT_MS_MAX, speaks};
 use souk_domain::ids::{ConnectionId, UserId};
@@ -13,6 +14,8 @@ use souk_store::{AnyConnection, users};
 pub const NAME_CHARS_MAX: usize = 255;
 pub const TEXT_CHARS_MAX: usize = 5_000;
 pub const LABEL_CHARS_MAX: usize = 100;
+/// A member of a definition that is JSON, as it is kept: pages of a hundred products are written, and thousands of products are in memory.
+const JSON_BYTES_MAX: usize = 64 << 10;
 const TIMEOUT_MS_MIN: i64 = 100;
 
 /// What is wrong so far.
@@ -42,6 +45,15 @@ impl Errors {
             );
         }
         Some(text)
+    }
+
+    /// JSON within bounds, members that nobody knows included: they are kept too.
+    pub fn json(&mut self, field: &str, json: Option<&Value>) {
+        let bytes = json.map_or(0, |json| json.to_string().len());
+        if bytes > JSON_BYTES_MAX {
+            let message = format!("takes {bytes} bytes as JSON, and may take {JSON_BYTES_MAX}");
+            self.add(field, "too_long", message);
+        }
     }
 
     pub fn required(&mut self, field: &str, text: Option<String>, chars_max: usize) -> String {

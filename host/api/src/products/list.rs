@@ -1,5 +1,7 @@
 use super::Offered;
+use crate::answer::Meta;
 use crate::query::choices;
+use crate::rows::Rows;
 use crate::{ApiState, Caller, List, Paging, Problem, SortOrder};
 use souk_domain::products::ProductStatus;
 use souk_store::prices;
@@ -35,10 +37,19 @@ pub async fn list<K: Offered>(
         page.part(),
     )
     .await?;
-    let ids = listed.0.iter().map(|row| row.id.as_ref());
+    let (rows, total) = listed;
+    let ids = rows.iter().map(|row| row.id.as_ref());
     let prices = prices::active_of(&mut read, ids, caller.now()).await?;
-    Ok(List::of(page, listed, |row| {
-        let price = prices.get(row.id.as_ref());
-        K::out(row, price, true)
-    }))
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
+    let bytes = rows.iter().map(|row| K::bytes(row)).sum();
+    let show = move || {
+        let shown = rows.into_iter().map(|row| {
+            let price = prices.get(row.id.as_ref());
+            K::out(row, price, true)
+        });
+        shown.collect()
+    };
+    let data = Rows::show(api, caller, bytes, Meta::of(total, page), show).await?;
+    Ok(List { data, total, page })
 }

@@ -27,7 +27,7 @@ pub trait Offered: Sells {
     /// One of them is the source: a new one takes the place of the old one.
     const SOURCES: &'static [&'static str];
     type In: DeserializeOwned + ToSchema + Send;
-    type Out: Serialize;
+    type Out: Serialize + Send + 'static;
 
     fn common(body: &Self::In) -> Common<'_>;
 
@@ -40,6 +40,9 @@ pub trait Offered: Sells {
 
     /// `is_owner`: the reader may see what only its owner may.
     fn out(row: Row<Self>, price: Option<&Price>, is_owner: bool) -> Self::Out;
+
+    /// What is stored of a product, without what is short.
+    fn bytes(row: &Row<Self>) -> usize;
 
     /// Takes out of what is stored what would contradict a patch.
     fn make_room(_stored: &mut Map<String, Value>, _patch: &Map<String, Value>) {}

@@ -50,6 +50,7 @@ pub async fn list_purchases(
         let used = used.get(&purchase.id).copied().unwrap_or_default();
         PurchaseOut::of(purchase, used, None)
     });
-    let data = data.collect();
+    let data: Vec<PurchaseOut> = data.collect();
+    let data = data.into();
     Ok(List { data, total, page })
 }

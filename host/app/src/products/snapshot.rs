@@ -17,7 +17,7 @@ use crate::failure::Cause;
 pub type AssetSnapshot = Snapshot<AssetId>;
 pub type EndpointSnapshot = Snapshot<EndpointId>;
 
-/// Products in use at once; a snapshot is a few kB, at most the 64 kB of a long statement.
+/// Products in use at once; a snapshot is a few kB, at most some hundred: a long statement, and members of 64 KiB each.
 const SNAPSHOTS_MAX: usize = 10_000;
 
 /// A kind of product, as it is run.
