@@ -102,10 +102,10 @@ async fn a_request_that_cannot_be_read_is_the_envelope() {
         let id = &body["error"]["details"]["request_id"];
         assert_eq!(id, header("x-request-id"), "{shown}: {answer}");
     }
-    // Other tests of this run share the address, so the number may have gone down by more.
+    // Other tests of this run share the address: they may have spent more, and been given back what they had spent before.
     let after = host.anonymous().get("/companies/me").await;
     let after: u64 = after.header("x-ratelimit-remaining").parse().expect("left");
-    assert!(after + 7 <= before, "{before} were left, {after} are");
+    assert!(after + 4 <= before, "{before} were left, {after} are");
 
     // What a client can see of a long head that is not too long, and of an ordinary refusal, is as it was.
     let long = company

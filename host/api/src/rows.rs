@@ -62,8 +62,7 @@ impl<T: Serialize> Rows<T> {
                 meta,
             })
         };
-        let sandbox = &api.app().sandbox;
-        let written = sandbox.compute(caller.payer().as_str(), write).await;
+        let written = api.app().compute_in_turn(caller.payer(), write).await;
         let body = written.ok_or_else(|| Problem::internal("the host stops"))??;
         Ok(Rows(Kind::Written(body)))
     }

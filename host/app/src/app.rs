@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
 use souk_outbound::EgressPolicy;
 use souk_sandbox::{Blame, Fault, FaultKind, Sandbox};
@@ -101,6 +102,15 @@ impl App {
     /// How long a company has to wait before a worker does work of this cost for it.
     pub fn work_delay(&self, company: &str, cost: Duration) -> Duration {
         self.sandbox.work_delay(company, cost)
+    }
+
+    /// [`Sandbox::compute`] for as long as it takes: what is computed is small enough for a request that has no deadline.
+    pub async fn compute_in_turn<T: Send + 'static>(
+        &self,
+        company: &CompanyId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.sandbox.compute(company.as_str(), work).await
     }
 
     /// The same as [`Sandbox::compute`] until `deadline`: it may have to wait for its turn.

@@ -8,6 +8,7 @@
 //!
 //! Refuses to know prices, entitlement, or whether a run deserves to be charged. Start reading at [`Teller::hold`] and [`Teller::post`].
 
+mod allowances;
 mod answers;
 mod balance;
 mod balances;

@@ -1,12 +1,13 @@
 //! What needs no promise: counts of use and records of free runs, written in batches behind the requests' backs.
 //!
 //! Counts are complete (but for the last moment before a crash). Individual records of free runs are kept as long as there are fewer than
-//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second, of which a seller has no more than there are left; beyond that they
-//! are counted only. Charged runs do not come here: the poster books them with their charge, and only how long they took is counted here.
+//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second, of which a seller has no more than there are left, and what a seller
+//! is allowed over time ([`Allowances`]); beyond that they are counted only. Charged runs do not come here: the poster books them with their charge, and only how long they took is counted here.
 //!
 //! Each thread counts for itself until a flush adds up what they have: counters that all of them write would be fetched from another core
 //! for nearly every request.
 
+use super::allowances::Allowances;
 use crate::bulk::{Script, Style};
 use crate::db::Db;
 use crate::error::StoreError;
@@ -18,17 +19,17 @@ use crate::usage::{self, HourCounts, HourKey};
 use crossbeam_utils::CachePadded;
 use hashbrown::hash_map::EntryRef;
 use hashbrown::{Equivalent, HashMap};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thread_local::ThreadLocal;
 
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
@@ -62,8 +63,17 @@ struct Shared {
     kept: CachePadded<Kept>,
     /// Records that could not be written.
     lost: AtomicU64,
+    /// Sellers of whose products no more records are kept for now.
+    used_up: RwLock<HashSet<CompanyId>>,
     /// One flush at a time.
-    flushing: tokio::sync::Mutex<Unpruned>,
+    flushing: tokio::sync::Mutex<Flushing>,
+}
+
+/// What one flush leaves to the next.
+#[derive(Default)]
+struct Flushing {
+    unpruned: Unpruned,
+    allowances: Allowances,
 }
 
 /// What one thread has counted.
@@ -207,6 +217,7 @@ pub(super) fn start(db: Db) -> Recorder {
         own: ThreadLocal::default(),
         kept: CachePadded::default(),
         lost: AtomicU64::new(0),
+        used_up: RwLock::default(),
         flushing: tokio::sync::Mutex::default(),
     });
     let weak = Arc::downgrade(&shared);
@@ -242,7 +253,9 @@ impl Recorder {
             let of_seller = pending.of_sellers.get_mut(ended.seller);
             of_seller.map_or(0, |kept| *kept.of(succeeded))
         };
-        if !self.shared.kept.take_room(succeeded, of_seller) {
+        // Looked at where there is room only: others of the host's threads look, too.
+        let may_keep = || !self.shared.used_up.read().contains(ended.seller);
+        if !self.shared.kept.take_room(succeeded, of_seller, may_keep) {
             own.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -284,14 +297,22 @@ impl Recorder {
 impl Kept {
     /// Takes room for a record, if there is more than those of its seller have: whatever somebody does with one seller's products, the next
     /// seller has room.
-    fn take_room(&self, succeeded: bool, of_seller: impl FnOnce() -> usize) -> bool {
+    fn take_room(
+        &self,
+        succeeded: bool,
+        of_seller: impl FnOnce() -> usize,
+        may_keep: impl FnOnce() -> bool,
+    ) -> bool {
         let kept = match succeeded {
             true => &self.free,
             false => &self.failed,
         };
         // Looked at first: what nobody writes is at hand on every core.
         let left = ROWS_PER_FLUSH.saturating_sub(kept.load(Ordering::Relaxed));
-        left > 0 && of_seller() < left && kept.fetch_add(1, Ordering::Relaxed) < ROWS_PER_FLUSH
+        left > 0
+            && of_seller() < left
+            && may_keep()
+            && kept.fetch_add(1, Ordering::Relaxed) < ROWS_PER_FLUSH
     }
 }
 
@@ -315,7 +336,7 @@ impl Shared {
     }
 
     async fn flush(&self) {
-        let mut unpruned = self.flushing.lock().await;
+        let mut flushing = self.flushing.lock().await;
         let Pending {
             failed,
             free,
@@ -329,6 +350,8 @@ impl Shared {
         }
         let free = free.into_iter().map(|run| (run, None));
         let runs: Vec<(Run, Option<Reason>)> = failed.into_iter().chain(free).collect();
+        let sellers = runs.iter().map(|(run, _)| &run.seller);
+        *self.used_up.write() = flushing.allowances.take(sellers, Instant::now());
         for (index, runs) in runs.chunks(ROWS_PER_COMMIT).enumerate() {
             if let Err(error) = self.write_runs(runs).await {
                 let lost = runs.len();
@@ -336,7 +359,7 @@ impl Shared {
                 tracing::warn!(%error, lost, chunk = index, "records of free runs could not be written");
             }
         }
-        if let Err(error) = recent::write(&self.db, noted, &mut unpruned).await {
+        if let Err(error) = recent::write(&self.db, noted, &mut flushing.unpruned).await {
             tracing::warn!(%error, "some runs are missing among their sellers' newest");
         }
     }

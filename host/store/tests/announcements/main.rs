@@ -92,7 +92,6 @@ const CHANGE_NOTHING: &[&str] = &[
     "files::lock_company",
     "prices::lock",
     "purchases::lock",
-    "webhooks::insert",
     // Writes columns that no cache holds.
     "connections::record_test",
     // A session that is found idle is read anew.

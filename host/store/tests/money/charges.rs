@@ -394,7 +394,8 @@ async fn a_seller_reads_why_its_runs_failed() {
             teller.record_failed(run.clone(), reason);
             run
         };
-        let (flushes, each) = (5u64, 210u64);
+        // Within what one seller may have of a flush.
+        let (flushes, each) = (10u64, 105u64);
         let mut last = None;
         for flush in 0..flushes {
             for place in 0..each {
@@ -413,7 +414,7 @@ async fn a_seller_reads_why_its_runs_failed() {
         assert_eq!(newest.execution_id, last.id);
         assert_eq!(
             (newest.message.as_str(), newest.code.as_deref()),
-            ("4 209", Some("too_fast"))
+            ("9 104", Some("too_fast"))
         );
         assert_eq!(newest.detail.as_ref().map(String::len), Some(2_000));
         let of_request = failures::Filter {
