@@ -3,7 +3,6 @@
 use crate::describe::{Describe, Description};
 use crate::problem::Problem;
 use crate::query::Page;
-use crate::rows::Rows;
 use crate::schemas::{enveloped, found, listed, schema};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -44,14 +43,14 @@ pub struct Accepted<T>(pub T);
 
 /// 200 `{"data": […], "meta": {"total", "page", "per_page"}}`.
 pub struct List<T> {
-    pub data: Rows<T>,
+    pub data: Vec<T>,
     pub total: i64,
     pub page: Page,
 }
 
 /// 200 `{"data": […], "meta": {"total", "limit", "offset"}}`.
 pub struct Slice<T> {
-    pub data: Rows<T>,
+    pub data: Vec<T>,
     pub total: i64,
     pub limit: i64,
     pub offset: i64,
@@ -131,8 +130,7 @@ impl ToSchema for AnyObject {}
 
 impl<T> List<T> {
     pub fn of<R>(page: Page, (rows, total): Listed<R>, show: impl FnMut(R) -> T) -> List<T> {
-        let data: Vec<T> = rows.into_iter().map(show).collect();
-        let data = data.into();
+        let data = rows.into_iter().map(show).collect();
         List { data, total, page }
     }
 
@@ -141,8 +139,7 @@ impl<T> List<T> {
         let total = i64::try_from(all.len()).unwrap_or(i64::MAX);
         let start = usize::try_from((page.page - 1) * page.per_page).unwrap_or(usize::MAX);
         let count = usize::try_from(page.per_page).unwrap_or_default();
-        let data: Vec<T> = all.into_iter().skip(start).take(count).collect();
-        let data = data.into();
+        let data = all.into_iter().skip(start).take(count).collect();
         List { data, total, page }
     }
 }
@@ -187,22 +184,11 @@ struct ListEnvelope<'a, T, M> {
     meta: M,
 }
 
-/// `meta` of a [`List`].
 #[derive(Serialize)]
-pub(crate) struct Meta {
+struct Meta {
     total: i64,
     page: i64,
     per_page: i64,
-}
-
-impl Meta {
-    pub fn of(total: i64, page: Page) -> Meta {
-        Meta {
-            total,
-            page: page.page,
-            per_page: page.per_page,
-        }
-    }
 }
 
 /// `meta` of a whole list.
@@ -211,15 +197,14 @@ struct Total {
     total: usize,
 }
 
-/// `meta` of a [`Slice`].
 #[derive(Serialize)]
-pub(crate) struct SliceMeta {
-    pub total: i64,
-    pub limit: i64,
-    pub offset: i64,
+struct SliceMeta {
+    total: i64,
+    limit: i64,
+    offset: i64,
 }
 
-pub(crate) fn encode(value: &impl Serialize) -> Result<Bytes, Problem> {
+fn encode(value: &impl Serialize) -> Result<Bytes, Problem> {
     serde_json::to_vec(value)
         .map(Bytes::from)
         .map_err(Problem::internal)
@@ -290,24 +275,39 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
     }
 }
 
-impl<T: Serialize> IntoResponse for List<T> {
-    fn into_response(self) -> Response {
-        self.data.respond(Meta::of(self.total, self.page))
-    }
+/// An answer of 200 whose body may be written anywhere.
+pub trait Written {
+    fn written(&self) -> Result<Bytes, Problem>;
 }
 
-impl<T: Serialize> IntoResponse for Slice<T> {
-    fn into_response(self) -> Response {
-        self.data.respond(SliceMeta {
-            total: self.total,
-            limit: self.limit,
-            offset: self.offset,
+impl<T: Serialize> Written for List<T> {
+    fn written(&self) -> Result<Bytes, Problem> {
+        encode(&ListEnvelope {
+            data: &self.data,
+            meta: Meta {
+                total: self.total,
+                page: self.page.page,
+                per_page: self.page.per_page,
+            },
         })
     }
 }
 
-impl<T: Serialize> IntoResponse for Found<T> {
-    fn into_response(self) -> Response {
+impl<T: Serialize> Written for Slice<T> {
+    fn written(&self) -> Result<Bytes, Problem> {
+        encode(&ListEnvelope {
+            data: &self.data,
+            meta: SliceMeta {
+                total: self.total,
+                limit: self.limit,
+                offset: self.offset,
+            },
+        })
+    }
+}
+
+impl<T: Serialize> Written for Found<T> {
+    fn written(&self) -> Result<Bytes, Problem> {
         #[derive(Serialize)]
         struct FoundEnvelope<'a, T> {
             data: &'a [T],
@@ -315,7 +315,7 @@ impl<T: Serialize> IntoResponse for Found<T> {
             #[serde(skip_serializing_if = "Option::is_none")]
             recommended: Option<&'a [T]>,
         }
-        let envelope = FoundEnvelope {
+        encode(&FoundEnvelope {
             data: &self.data,
             meta: SliceMeta {
                 total: self.total,
@@ -323,8 +323,25 @@ impl<T: Serialize> IntoResponse for Found<T> {
                 offset: self.offset,
             },
             recommended: self.recommended.as_deref(),
-        };
-        render(encode(&envelope).map(|body| json(StatusCode::OK, body)))
+        })
+    }
+}
+
+impl<T: Serialize> IntoResponse for List<T> {
+    fn into_response(self) -> Response {
+        render(self.written().map(|body| json(StatusCode::OK, body)))
+    }
+}
+
+impl<T: Serialize> IntoResponse for Slice<T> {
+    fn into_response(self) -> Response {
+        render(self.written().map(|body| json(StatusCode::OK, body)))
+    }
+}
+
+impl<T: Serialize> IntoResponse for Found<T> {
+    fn into_response(self) -> Response {
+        render(self.written().map(|body| json(StatusCode::OK, body)))
     }
 }
 

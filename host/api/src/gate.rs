@@ -37,6 +37,7 @@ const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 pub struct Passed {
     pub in_flight: Option<InFlight>,
     /// Of those who read the store.
+    pub read: Option<Turn>,
     pub turn: Option<Turn>,
     /// What is wrong with the query: told beside what is wrong with the body.
     pub wrong_query: Option<Problem>,
@@ -87,6 +88,7 @@ pub async fn pass(
             request.extensions_mut().insert(names);
             return Ok(Passed {
                 in_flight: None,
+                read: None,
                 turn: None,
                 wrong_query: mounted.description.query.read(request).err(),
             });
@@ -144,6 +146,13 @@ pub async fn pass(
     }
 
     let is_read = !operation.runs_connector && operation.verb == Verb::Get;
+    let read = match is_read {
+        true => {
+            let place = Box::pin(principal.unread.read()).await;
+            Some(place.ok_or_else(|| Problem::busy(1))?)
+        }
+        false => None,
+    };
     let turn = match is_read && principal.unread.are_others_served() {
         true => Box::pin(principal.unread.turn()).await,
         false => None,
@@ -167,6 +176,7 @@ pub async fn pass(
     ));
     Ok(Passed {
         in_flight,
+        read,
         turn,
         wrong_query: mounted.description.query.read(request).err(),
     })

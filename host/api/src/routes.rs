@@ -176,15 +176,19 @@ fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
                     }
                     Ok(Passed {
                         in_flight,
+                        read,
                         turn,
                         wrong_query: Some(problem),
                     }) => {
-                        drop((in_flight, turn));
+                        drop((in_flight, read, turn));
                         let told = refuse_query(problem, &mounted, request, &state, &call);
                         Box::pin(told).await.into_response()
                     }
                     Ok(Passed {
-                        in_flight, turn, ..
+                        in_flight,
+                        read,
+                        turn,
+                        ..
                     }) => {
                         // A caller knows what it calls; where there is none, its body may contradict the path all the same.
                         let is_public = mounted.operation.access == Access::Public;
@@ -193,7 +197,7 @@ fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
                         }
                         let work = audited(&mounted, request, state.clone(), &call);
                         let response = AssertUnwindSafe(work).catch_unwind().await;
-                        drop((in_flight, turn));
+                        drop((in_flight, read, turn));
                         response.unwrap_or_else(|_| {
                             Problem::internal(format!("{} panicked", mounted.operation.id))
                                 .into_response()

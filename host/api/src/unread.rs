@@ -31,6 +31,11 @@ const SENT_BYTES_PER_SECOND: u64 = 128 << 20;
 const SENT_AT_ONCE: Duration = Duration::from_millis(125);
 /// What leaves between two looks at the pace.
 const PIECE_BYTES: usize = 128 << 10;
+/// Reads of the host's own records that one company has under way: half of the store's readers, so that others always find one.
+const READS_AT_ONCE: usize = 4;
+/// Those that wait for one to end, and for how long at the most.
+const READS_WAITING_MAX: u32 = 64;
+const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a request waits for its turn at the most: of its company some may take long.
 const TURN_MAX: Duration = Duration::from_millis(250);
 
@@ -62,6 +67,9 @@ pub struct Tally {
     /// When what it was sent of late would have left at its pace.
     sent: Mutex<Option<Instant>>,
     turns: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
+    /// Reads that wait for one of them.
+    waiting: AtomicU32,
     all: Arc<All>,
 }
 
@@ -95,6 +103,8 @@ impl Unread {
                 exports: AtomicU32::new(0),
                 sent: Mutex::default(),
                 turns: Arc::new(Semaphore::new(self.all.turns)),
+                readers: Arc::new(Semaphore::new(READS_AT_ONCE)),
+                waiting: AtomicU32::new(0),
                 all: self.all.clone(),
             })
         };
@@ -139,6 +149,20 @@ impl Tally {
     pub fn are_others_served(&self) -> bool {
         let own = u32::from(self.calls() > 0);
         self.all.served.load(Relaxed) > own
+    }
+
+    /// A place among the company's reads of the host's own records, until it is dropped. `None`: too many wait for one, or this one has for too long.
+    pub async fn read(&self) -> Option<Turn> {
+        if let Ok(place) = self.readers.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        let before = self.waiting.fetch_add(1, Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        if before >= READS_WAITING_MAX {
+            return None;
+        }
+        let place = tokio::time::timeout(READ_WAIT_MAX, self.readers.clone().acquire_owned());
+        place.await.ok()?.ok()
     }
 
     /// A turn to read the store, for where others are served: those who ask for what needs no source would otherwise have as much of the cores as they
@@ -193,6 +217,15 @@ impl Tally {
     /// Memory that an answer takes beside its bytes, until it is dropped.
     pub(crate) fn take(self: &Arc<Tally>, bytes: u64) -> Charge {
         Charge::new(self.clone(), bytes)
+    }
+}
+
+/// One that waits.
+struct Waiting<'a>(&'a AtomicU32);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
     }
 }
 
@@ -459,6 +492,33 @@ mod tests {
         let begun = Instant::now();
         assert!(company.turn().await.is_none());
         assert!(begun.elapsed() >= TURN_MAX);
+    }
+
+    /// However many reads a company has, others find a place, and so do as many of its own as may wait.
+    #[tokio::test]
+    async fn reads_of_a_company_are_bounded() {
+        let unread = Unread::new(1 << 20, 2);
+        let [company, other] = [(); 2].map(|()| unread.company(&CompanyId::generate()));
+        let mut places = Vec::new();
+        for _ in 0..READS_AT_ONCE {
+            places.push(company.read().await.unwrap());
+        }
+        let waiting: Vec<_> = (0..READS_WAITING_MAX)
+            .map(|_| {
+                let company = company.clone();
+                tokio::spawn(async move { company.read().await.is_some() })
+            })
+            .collect();
+        while company.waiting.load(Relaxed) < READS_WAITING_MAX {
+            tokio::task::yield_now().await;
+        }
+        assert!(company.read().await.is_none());
+        assert!(other.read().await.is_some());
+        drop(places);
+        for read in waiting {
+            assert!(read.await.unwrap());
+        }
+        assert_eq!(company.waiting.load(Relaxed), 0);
     }
 
     /// However many answers are ready at once, one of them passes the bound; what has left makes room again, and others have their own.

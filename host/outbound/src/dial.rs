@@ -26,6 +26,10 @@ const LOOKUPS_MAX: usize = 16;
 
 static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS_MAX)));
 
+/// Of them only as many are of addresses that somebody wants to save: a flood of names whose servers never answer keeps nothing that is to be sent waiting.
+static CHECKS: LazyLock<Arc<Semaphore>> =
+    LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS_MAX / 4)));
+
 /// On whose account a connection is made: what it uses is counted there, and may be refused.
 pub trait Account: Clone + Send + Sync + 'static {
     /// A place for one socket; dropping it gives it back.
@@ -163,7 +167,7 @@ pub async fn check_address(
     port: u16,
     within: Duration,
 ) -> Result<(), Error> {
-    let checked = resolve_and_check(egress, host, port, Own.lookups());
+    let checked = resolve_and_check(egress, host, port, CHECKS.clone());
     match timeout(within, checked).await {
         Ok(checked) => checked.map(drop),
         Err(_) => Err(unresolved(host)),

@@ -87,8 +87,12 @@ impl Ticker {
             _ => {
                 let (lock, woken) = &self.woken;
                 let mut guard = lock.lock();
-                if self.rests.load(Ordering::SeqCst) {
-                    woken.wait_for(&mut guard, longest);
+                let is_woken = !self.rests.load(Ordering::SeqCst)
+                    || !woken.wait_for(&mut guard, longest).timed_out();
+                drop(guard);
+                if is_woken {
+                    // A tick after the call began: no sooner than if the clock had not rested.
+                    std::thread::sleep(self.tick);
                 }
             }
         }

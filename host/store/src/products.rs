@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::HashMap;
 
-use crate::companies::CompanyStatus;
+use crate::companies::{self, CompanyStatus};
 use crate::lists::{self, Listed, Part, Values, containing};
 use crate::{Fields, StoreError, Topic, Write, search};
 pub use details::{AssetDetails, Details, EndpointDetails};
@@ -106,6 +106,16 @@ fn columns<K: Kind>() -> (String, String) {
         format!("{COLUMNS}, d.{details}"),
         format!("{from} {table} d ON d.id = p.id"),
     )
+}
+
+/// How many products a company has, of both kinds, archived ones included. Until `tx` ends, nobody else counts them.
+pub async fn count(tx: &mut Write, company: &CompanyId) -> Result<i64, StoreError> {
+    companies::lock(tx, company).await?;
+    let row = sqlx::query("SELECT COUNT(*) AS products FROM products WHERE company_id = $1")
+        .bind(company.as_str())
+        .fetch_one(&mut **tx)
+        .await?;
+    row.number("products")
 }
 
 /// A draft. `StoreError::Conflict`: the company has a product of this kind with this slug.

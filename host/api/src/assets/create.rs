@@ -1,6 +1,6 @@
 use super::shape::{AssetIn, AssetOut};
 use crate::products::change as products;
-use crate::refusals::{CONNECTOR_UNAVAILABLE, SLUG_TAKEN, SQL_NOT_READ_ONLY};
+use crate::refusals::{CONFLICT, CONNECTOR_UNAVAILABLE, SLUG_TAKEN, SQL_NOT_READ_ONLY};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_domain::ids::AssetId;
@@ -13,7 +13,7 @@ pub const OPERATION: Operation = Operation::post("create_asset", "/companies/{co
          `SQL_NOT_READ_ONLY`. A given slug that is taken is 409 `SLUG_TAKEN`; one made from the name is numbered.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .refuses(&[SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE]);
+    .refuses(&[SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, CONFLICT]);
 
 /// Creates a draft of an asset.
 pub async fn create_asset(

@@ -1,4 +1,5 @@
 use super::shape::AssetOut;
+use crate::large::Large;
 use crate::products::list::list;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder, Text};
@@ -49,7 +50,7 @@ pub async fn list_assets(
     State(api): State<ApiState>,
     caller: Caller,
     Query(query): Query<Wanted>,
-) -> Result<List<AssetOut>, Problem> {
+) -> Result<Large<List<AssetOut>>, Problem> {
     let filter = Filter {
         status: query.status,
         subtype: query.asset_type.map(AssetType::as_str),

@@ -1,14 +1,18 @@
 use super::shape::AssetOut;
+use crate::large::Large;
 use crate::products::Offered;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, Found, Integer, Operation, Problem, Query, Text};
 use axum::extract::State;
-use souk_domain::ids::AssetId;
+use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::products::ProductType;
 use souk_domain::time::Timestamp;
 use souk_store::lists::OFFSET_MAX;
+use souk_store::prices::Price;
+use souk_store::products::Row;
 use souk_store::search::{self, Order, Wanted as Searched};
 use souk_store::{AnyConnection, Part, prices, products, saved_schemas};
+use std::collections::HashMap;
 
 const LIMIT_DEFAULT: i64 = 20;
 /// Enough to look at; more is another search.
@@ -60,7 +64,7 @@ pub async fn search_assets(
     State(api): State<ApiState>,
     caller: Caller,
     Query(query): Query<Wanted>,
-) -> Result<Found<AssetOut>, Problem> {
+) -> Result<Large<Found<AssetOut>>, Problem> {
     let wanted = Searched {
         text: query.q.as_deref().filter(|text| !text.trim().is_empty()),
         own: Some(caller.company()),
@@ -80,51 +84,72 @@ pub async fn search_assets(
     let (now, part) = (caller.now(), Part::new(limit, offset));
     let mut read = api.db().read().await?;
     let (ids, total) = search::find(&mut read, &wanted, order, now, part).await?;
-    let mut data = show(&mut read, &caller, &ids, now).await?;
-    if query.include_schema {
-        let own = data.iter_mut();
-        let mut own: Vec<_> = own
-            .filter(|asset| asset.company_id == caller.company().as_str())
-            .collect();
-        let ids = own.iter().map(|asset| asset.id.as_str());
-        let mut saved = saved_schemas::of_assets(&mut read, caller.company(), ids).await?;
-        for asset in &mut own {
-            if let Some(schema) = saved.remove(&asset.id) {
-                asset.saved_schema = serde_json::from_str(&schema).map_err(Problem::internal)?;
-            }
+    let found = fetch(&mut read, &ids, now).await?;
+    let saved = match query.include_schema {
+        true => {
+            let own = found.rows.iter();
+            let own = own.filter(|row| row.company_id == *caller.company());
+            let ids = own.map(|row| row.id.as_str());
+            saved_schemas::of_assets(&mut read, caller.company(), ids).await?
         }
-    }
+        false => HashMap::new(),
+    };
     let recommended = match query.include_recommended {
         true => {
             let ids = search::recommended(&mut read, caller.company(), RECOMMENDED_MAX).await?;
-            Some(show(&mut read, &caller, &ids, now).await?)
+            Some(fetch(&mut read, &ids, now).await?)
         }
         false => None,
     };
-    Ok(Found {
-        data,
-        total,
-        limit,
-        offset,
-        recommended,
-    })
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
+    let schemas: usize = saved.values().map(String::len).sum();
+    let bytes = schemas + found.bytes() + recommended.as_ref().map_or(0, Assets::bytes);
+    let company = caller.company().clone();
+    let show = move || {
+        let mut data = found.shown(&company);
+        for asset in &mut data {
+            if let Some(schema) = saved.get(&asset.id) {
+                asset.saved_schema = serde_json::from_str(schema).map_err(Problem::internal)?;
+            }
+        }
+        Ok(Found {
+            data,
+            total,
+            limit,
+            offset,
+            recommended: recommended.map(|assets| assets.shown(&company)),
+        })
+    };
+    Large::show(&api, &caller, bytes, show).await
 }
 
-/// Assets as the caller may see them, in this order.
-async fn show(
-    db: &mut AnyConnection,
-    caller: &Caller,
-    ids: &[String],
-    now: Timestamp,
-) -> Result<Vec<AssetOut>, Problem> {
+/// Assets with what they cost.
+struct Assets {
+    rows: Vec<Row<AssetId>>,
+    prices: HashMap<String, Price>,
+}
+
+async fn fetch(db: &mut AnyConnection, ids: &[String], now: Timestamp) -> Result<Assets, Problem> {
     let ids: Result<Vec<AssetId>, _> = ids.iter().map(|id| AssetId::parse(id)).collect();
     let rows = products::get_all(db, &ids.map_err(Problem::internal)?).await?;
     let ids = rows.iter().map(|row| row.id.as_ref());
     let prices = prices::active_of(db, ids, now).await?;
-    let out = rows.into_iter().map(|row| {
-        let is_owner = row.company_id == *caller.company();
-        let price = prices.get(row.id.as_str());
-        AssetId::out(row, price, is_owner)
-    });
-    Ok(out.collect())
+    Ok(Assets { rows, prices })
+}
+
+impl Assets {
+    fn bytes(&self) -> usize {
+        self.rows.iter().map(AssetId::bytes).sum()
+    }
+
+    /// As this company may see them, in their order.
+    fn shown(self, company: &CompanyId) -> Vec<AssetOut> {
+        let shown = self.rows.into_iter().map(|row| {
+            let is_owner = row.company_id == *company;
+            let price = self.prices.get(row.id.as_str());
+            AssetId::out(row, price, is_owner)
+        });
+        shown.collect()
+    }
 }

@@ -254,7 +254,8 @@ impl Offered for AssetId {
             &details.privacy,
         ];
         let optional = optional.into_iter().flatten().map(String::len);
-        details.source.len() + details.parameters.len() + optional.sum::<usize>()
+        let description = row.written.description.len();
+        description + details.source.len() + details.parameters.len() + optional.sum::<usize>()
     }
 
     fn make_room(stored: &mut Map<String, Value>, patch: &Map<String, Value>) {

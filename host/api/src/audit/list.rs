@@ -12,7 +12,8 @@ pub const OPERATION: Operation =
         .notes(
             "One line for each thing that a request changed, written in the transaction that changed it and never changed itself; lines of one \
              request share its `request_id`. What changed nothing leaves no line. Executions are not here: they are in the statistics and in \
-             the company's transactions. Kept for two years. Values have the names and forms of the store.",
+             the company's transactions. Kept for two years. Values have the names and forms of the store; of a \
+             longer one the first 1,000 characters are there, and an ellipsis.",
         )
         .needs(Role::Admin, Permission::Read)
         .refuses(&[INVALID_PERIOD]);

@@ -88,8 +88,7 @@ pub async fn list_transactions(
     let (lines, total) = statements::list(&mut read, caller.company(), &filter, part).await?;
     let lines = lines.into_iter().map(TransactionOut::from);
     if !is_csv {
-        let data: Vec<TransactionOut> = lines.collect();
-        let data = data.into();
+        let data = lines.collect();
         return Ok(Either::This(List { data, total, page }));
     }
     if is_whole && total > csv::LINES_MAX {

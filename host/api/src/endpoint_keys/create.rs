@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/companies/{company_id}/endpoints/{endpoint_id}/keys")
     .about("Endpoint keys", "Mint a key that reads this endpoint")
-    .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
+    .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller. A company has at most 1,000 keys that work, and gets at most 2,000 within a day (409).")
     .needs(Role::DataEngineer, Permission::Write)
     .hourly(10)
     .refuses(&[CONFLICT]);

@@ -1,6 +1,6 @@
 use super::shape::{EndpointIn, EndpointOut};
 use crate::products::change as products;
-use crate::refusals::{CONNECTOR_UNAVAILABLE, SLUG_TAKEN, SQL_NOT_READ_ONLY};
+use crate::refusals::{CONFLICT, CONNECTOR_UNAVAILABLE, SLUG_TAKEN, SQL_NOT_READ_ONLY};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_domain::ids::EndpointId;
@@ -11,7 +11,12 @@ pub const OPERATION: Operation =
         .about("Endpoints", "Create an endpoint")
         .notes("A draft: nothing is run. Only the named fields ever leave the source.")
         .needs(Role::DataEngineer, Permission::Write)
-        .refuses(&[SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE]);
+        .refuses(&[
+            SLUG_TAKEN,
+            SQL_NOT_READ_ONLY,
+            CONNECTOR_UNAVAILABLE,
+            CONFLICT,
+        ]);
 
 /// Creates a draft of an endpoint.
 pub async fn create_endpoint(

@@ -1,4 +1,5 @@
 use super::shape::EndpointOut;
+use crate::large::Large;
 use crate::products::list::list;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder, Text};
@@ -41,7 +42,7 @@ pub async fn list_endpoints(
     State(api): State<ApiState>,
     caller: Caller,
     Query(query): Query<Wanted>,
-) -> Result<List<EndpointOut>, Problem> {
+) -> Result<Large<List<EndpointOut>>, Problem> {
     let q = query.q.as_deref().map(str::to_lowercase);
     let filter = Filter {
         status: query.status,

@@ -393,7 +393,7 @@ impl Offered for EndpointId {
         let details = &row.written.details;
         let optional = [&details.sql_logic, &row.learned];
         let optional = optional.into_iter().flatten().map(String::len);
-        details.fields.len() + optional.sum::<usize>()
+        row.written.description.len() + details.fields.len() + optional.sum::<usize>()
     }
 }
 

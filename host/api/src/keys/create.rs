@@ -20,7 +20,8 @@ pub const OPERATION: Operation = Operation::post("create_key", "/companies/{comp
     .about("API keys", "Create an API key")
     .notes(
         "The full key is in this answer only. Without `role_id`, `[read]` makes role 1 and `write` role 2; without `permissions`, role 1 \
-         gets `[read]` and higher roles `[read, write]`. A key never gets more than its creator has (403 `ROLE_ESCALATION`).",
+         gets `[read]` and higher roles `[read, write]`. A key never gets more than its creator has (403 `ROLE_ESCALATION`). A \
+         company has at most 1,000 keys that work, and gets at most 2,000 within a day (409).",
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)

@@ -1,8 +1,7 @@
 use super::shape::ProductOut;
-use crate::answer::SliceMeta;
+use crate::large::Large;
 use crate::query::{choices, parameters};
 use crate::refusals::INVALID_PARAMETER;
-use crate::rows::Rows;
 use crate::{ApiState, Caller, FieldError, Integer, Operation, Problem, Query, Slice, Text};
 use axum::extract::State;
 use souk_domain::money::CREDITS_MAX;
@@ -89,7 +88,7 @@ pub async fn list_products(
     State(api): State<ApiState>,
     caller: Caller,
     Query(query): Query<Wanted>,
-) -> Result<Slice<ProductOut>, Problem> {
+) -> Result<Large<Slice<ProductOut>>, Problem> {
     let (price_min, price_max) = (
         query.min_price_credits.map(Integer::get),
         query.max_price_credits.map(Integer::get),
@@ -139,18 +138,12 @@ pub async fn list_products(
             let stats = stats.get(&listing.id).copied().unwrap_or_default();
             ProductOut::new(listing, stats)
         });
-        shown.collect()
+        Ok(Slice {
+            data: shown.collect(),
+            total,
+            limit,
+            offset,
+        })
     };
-    let meta = SliceMeta {
-        total,
-        limit,
-        offset,
-    };
-    let data = Rows::show(&api, &caller, bytes, meta, show).await?;
-    Ok(Slice {
-        data,
-        total,
-        limit,
-        offset,
-    })
+    Large::show(&api, &caller, bytes, show).await
 }

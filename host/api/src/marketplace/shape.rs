@@ -119,7 +119,8 @@ impl ProductOut {
     /// What is stored of it, without what is short.
     pub fn bytes(listing: &Listing) -> usize {
         let long = [&listing.fields, &listing.learned];
-        long.into_iter().flatten().map(String::len).sum()
+        let long = long.into_iter().flatten().map(String::len);
+        listing.description.len() + long.sum::<usize>()
     }
 
     pub fn new(listing: Listing, stats: Stats) -> ProductOut {

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// A client that says `effective_from: now` is believed although its request took a moment.
 const LATE: Duration = Duration::from_secs(60);
 
+/// Prices of a product that are yet to hold: all are looked at to place one more.
+const PLANNED_MAX: usize = 100;
+
 /// The begin of a price: now, or what was asked for.
 pub fn begin(asked: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Problem> {
     match asked {
@@ -44,6 +47,11 @@ pub async fn place(
 ) -> Result<Price, Problem> {
     let now = caller.now();
     let planned = prices::holding_from(write, product.id(), entry.from).await?;
+    if planned.len() > PLANNED_MAX {
+        let message =
+            format!("a product has at most {PLANNED_MAX} planned prices: delete some first");
+        return Err(Problem::of(PRICE_OVERLAP, message));
+    }
     if planned
         .iter()
         .any(|price| price.validity.from == entry.from)

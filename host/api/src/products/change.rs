@@ -1,6 +1,7 @@
 //! Creating, changing and unpublishing.
 
 use super::{Offered, changed, check, credits, find, price, show, slug_taken};
+use crate::refusals::CONFLICT;
 use crate::{ApiState, Caller, Created, Data, Problem, json};
 use serde_json::{Map, Value};
 use souk_app::preview::sample_holds;
@@ -12,6 +13,9 @@ use souk_store::products::{self, Row};
 
 /// Names that many products share; after so many the seller should choose.
 const SLUG_TRIES: u32 = 100;
+
+/// Products of a company. What is kept of each, a megabyte or two at most, is on the disk that the ledger is on.
+const PRODUCTS_MAX: i64 = 5_000;
 
 /// Creates the draft `id`.
 pub async fn create<K: Offered>(
@@ -33,6 +37,10 @@ pub async fn create<K: Offered>(
         let mut is_taken = false;
         let created = api.db().write(async |write| -> Result<_, Problem> {
             let (company, now) = (caller.company(), caller.now());
+            if products::count(write, company).await? >= PRODUCTS_MAX {
+                let message = format!("a company has at most {PRODUCTS_MAX} products, archived ones included: change one that is not sold");
+                return Err(Problem::of(CONFLICT, message));
+            }
             let inserted = products::insert(write, &id, company, &user, &written, now).await;
             is_taken = matches!(inserted, Err(StoreError::Conflict));
             if is_taken {

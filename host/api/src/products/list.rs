@@ -1,7 +1,6 @@
 use super::Offered;
-use crate::answer::Meta;
+use crate::large::Large;
 use crate::query::choices;
-use crate::rows::Rows;
 use crate::{ApiState, Caller, List, Paging, Problem, SortOrder};
 use souk_domain::products::ProductStatus;
 use souk_store::prices;
@@ -24,7 +23,7 @@ pub async fn list<K: Offered>(
     sort: Sort,
     order: Option<SortOrder>,
     paging: &Paging,
-) -> Result<List<K::Out>, Problem> {
+) -> Result<Large<List<K::Out>>, Problem> {
     let page = paging.page();
     let descending = order.map_or(sort != Sort::Name, |order| order == SortOrder::Descending);
     let mut read = api.db().read().await?;
@@ -44,12 +43,10 @@ pub async fn list<K: Offered>(
     drop(read);
     let bytes = rows.iter().map(|row| K::bytes(row)).sum();
     let show = move || {
-        let shown = rows.into_iter().map(|row| {
+        Ok(List::of(page, (rows, total), |row| {
             let price = prices.get(row.id.as_ref());
             K::out(row, price, true)
-        });
-        shown.collect()
+        }))
     };
-    let data = Rows::show(api, caller, bytes, Meta::of(total, page), show).await?;
-    Ok(List { data, total, page })
+    Large::show(api, caller, bytes, show).await
 }

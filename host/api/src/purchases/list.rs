@@ -50,7 +50,6 @@ pub async fn list_purchases(
         let used = used.get(&purchase.id).copied().unwrap_or_default();
         PurchaseOut::of(purchase, used, None)
     });
-    let data: Vec<PurchaseOut> = data.collect();
-    let data = data.into();
+    let data = data.collect();
     Ok(List { data, total, page })
 }

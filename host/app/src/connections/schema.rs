@@ -33,6 +33,8 @@ const HEADER: &str = "x-souk-header";
 const HEADER_PREFIX: &str = "x-souk-header-prefix";
 /// Words that make a schema refer to another one, or to itself.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Words by which a validator compiles patterns again wherever they stand, without a bound.
+const UNBOUNDED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 /// Keys of a service account are a file that somebody else wrote.
 const WHOLE_FILE: &str = "SERVICE_ACCOUNT";
 
@@ -204,7 +206,12 @@ pub(crate) fn check_schema(text: &str) -> Result<(), String> {
 }
 
 fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
-    if let Some(word) = reference(schema) {
+    if let Some(word) = word_of(schema, &UNBOUNDED) {
+        return Err(format!(
+            "the settings schema has \"{word}\", which is not supported: use \"additionalProperties\" or \"items\""
+        ));
+    }
+    if let Some(word) = word_of(schema, &REFERENCES) {
         return Err(format!(
             "the settings schema has a \"{word}\": write out what it refers to"
         ));
@@ -245,17 +252,18 @@ fn patterns(schema: &Value) -> usize {
     }
 }
 
-fn reference(schema: &Value) -> Option<&str> {
+/// One of these words, if it is a member of the schema anywhere.
+fn word_of<'a>(schema: &'a Value, words: &[&str]) -> Option<&'a str> {
     match schema {
         Value::Object(members) => {
             members
                 .iter()
-                .find_map(|(name, value)| match REFERENCES.contains(&name.as_str()) {
+                .find_map(|(name, value)| match words.contains(&name.as_str()) {
                     true => Some(name.as_str()),
-                    false => reference(value),
+                    false => word_of(value, words),
                 })
         }
-        Value::Array(items) => items.iter().find_map(reference),
+        Value::Array(items) => items.iter().find_map(|item| word_of(item, words)),
         _ => None,
     }
 }
@@ -366,6 +374,10 @@ mod tests {
             (
                 format!(r#"{{"title":"{}"}}"#, "x".repeat(SCHEMA_BYTES_MAX)),
                 "may have",
+            ),
+            (
+                json!({"allOf": [{"unevaluatedProperties": false}]}).to_string(),
+                "unevaluatedProperties",
             ),
             (
                 json!({"patternProperties": {r"\pL{200}": {}}}).to_string(),
