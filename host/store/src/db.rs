@@ -265,7 +265,7 @@ impl Db {
         &self,
         work: impl AsyncFnOnce(&mut Write) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _place = Box::pin(self.stand_in_line()).await?;
+        let place = Box::pin(self.stand_in_line()).await?;
         let mut write = self.begin(Purpose::Any).await?;
         let begun = Instant::now();
         let done = async move {
@@ -281,6 +281,9 @@ impl Db {
         if begun.elapsed() > LONG {
             let (operation, seconds) = (audit::operation(), begun.elapsed().as_secs_f64());
             tracing::warn!(operation, seconds, "a transaction was long");
+        }
+        if let Some(place) = place {
+            lines::give_back(place, begun.elapsed());
         }
         done
     }

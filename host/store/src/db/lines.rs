@@ -4,6 +4,7 @@
 use souk_domain::ids::CompanyId;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Lines before those are swept in which nobody stands: about 100 bytes each.
@@ -15,8 +16,22 @@ pub(super) struct Lines {
     companies: parking_lot::Mutex<HashMap<CompanyId, Arc<Semaphore>>>,
 }
 
+/// A transaction that takes longer is followed by none of its company for as long again: charges, which stand in no company's line, have half of the
+/// time at least.
+const BRIEF: Duration = Duration::from_millis(10);
+
 /// While a transaction has it, its company has one less.
 pub(super) type Place = OwnedSemaphorePermit;
+
+/// Gives a place back after a transaction that took so long.
+pub(super) fn give_back(place: Place, took: Duration) {
+    if took > BRIEF {
+        tokio::spawn(async move {
+            tokio::time::sleep(took).await;
+            drop(place);
+        });
+    }
+}
 
 impl Lines {
     pub fn new(first: usize) -> Lines {
@@ -48,6 +63,19 @@ impl Lines {
 mod tests {
     use super::*;
     use futures_util::FutureExt;
+    use std::time::Instant;
+
+    /// After a long transaction its company waits as long again, and after a brief one not at all.
+    #[tokio::test]
+    async fn a_long_transaction_is_followed_by_a_pause() {
+        let (lines, company) = (Lines::new(1), CompanyId::generate());
+        give_back(lines.stand(&company).await.unwrap(), BRIEF);
+        let place = lines.stand(&company).now_or_never().flatten();
+        let begun = Instant::now();
+        give_back(place.unwrap(), 5 * BRIEF);
+        drop(lines.stand(&company).await);
+        assert!(begun.elapsed() >= 5 * BRIEF);
+    }
 
     /// As many of a company as may stand before others; lines in which nobody stands are forgotten, and no others.
     #[test]
