@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use souk_domain::time::Timestamp;
-use souk_store::{Db, StoreError, maturity};
+use souk_store::maturity::{self, Recent};
+use souk_store::{Db, StoreError};
 
 use crate::App;
 
 /// Earnings wait for days, so an hour more does not matter.
 const EVERY_MAX: Duration = Duration::from_secs(3600);
 const EVERY_MIN: Duration = Duration::from_secs(1);
+/// A charge is committed so long after its time, on whatever host, at the latest. Those of before are added up without keeping charges waiting.
+const COMMITTED_WITHIN: Duration = Duration::from_secs(600);
 
 /// Lets earnings mature when their charge is `age` old, now and from then on, on the current runtime.
 pub fn start(app: &App, age: Duration) {
@@ -34,8 +37,10 @@ pub fn start(app: &App, age: Duration) {
 pub async fn mature(db: &Db, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
     let mut gained = 0;
     for seller in maturity::sellers(db).await? {
+        let until = now.before(COMMITTED_WITHIN);
+        let recent = Recent::seen(&mut *db.read().await?, &seller, before, until).await?;
         let moved = db
-            .write(async |write| maturity::mature(write, &seller, before, now).await)
+            .write(async |write| maturity::mature(write, &seller, &recent, now).await)
             .await?;
         gained += usize::from(moved.is_some());
     }

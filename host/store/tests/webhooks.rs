@@ -227,7 +227,7 @@ async fn the_end_of_a_payout_is_told() {
             .db
             .write(async |write| -> Result<_, StoreError> {
                 let now = support::later(db::now(), 1);
-                maturity::mature(write, &market.seller, now, now)
+                maturity::mature(write, &market.seller, &maturity::Recent::unseen(now), now)
                     .await
                     .unwrap();
                 let method = Method {

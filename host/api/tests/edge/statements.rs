@@ -131,7 +131,15 @@ async fn a_matured_share_is_given_back() {
     let seller = CompanyId::parse(&acme.id).unwrap();
     let matured = world
         .db
-        .write(async |write| maturity::mature(write, &seller, now().after(HOUR), now()).await)
+        .write(async |write| {
+            maturity::mature(
+                write,
+                &seller,
+                &maturity::Recent::unseen(now().after(HOUR)),
+                now(),
+            )
+            .await
+        })
         .await
         .unwrap();
     assert_eq!(matured.unwrap().amount.get(), 200);

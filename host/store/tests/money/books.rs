@@ -72,6 +72,47 @@ async fn charges_are_refunded_once() {
     }
 }
 
+/// What was added up before is not looked at again: a refund since then only leaves its share for the next time.
+#[tokio::test]
+async fn what_was_seen_to_be_recent_stays() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        market.charge(&teller, 15).await;
+        let pause = || tokio::time::sleep(Duration::from_millis(5));
+        pause().await;
+        let cutoff = db::now();
+        let refunded = market.charge(&teller, 3).await;
+        teller.flush().await;
+        pause().await;
+        let until = db::now();
+        market.charge(&teller, 1).await;
+        teller.flush().await;
+        let mut read = store.db.read().await.unwrap();
+        let seen = maturity::Recent::seen(&mut read, &market.seller, cutoff, until)
+            .await
+            .unwrap();
+        drop(read);
+        let charge = refunded.transaction.as_ref().unwrap();
+        let refund = store
+            .db
+            .write(async |write| refund(write, charge, None, "late", None, db::now()).await);
+        refund.await.unwrap();
+        let mature = async |recent: &maturity::Recent| {
+            let moved = store.db.write(async |write| {
+                maturity::mature(write, &market.seller, recent, db::now()).await
+            });
+            let moved = moved.await.unwrap();
+            moved.map(|transaction| transaction.amount.get())
+        };
+        assert_eq!(mature(&seen).await, Some(480), "{}", store.name);
+        let unseen = maturity::Recent::unseen(cutoff);
+        assert_eq!(mature(&unseen).await, Some(120), "{}", store.name);
+        assert_eq!(mature(&unseen).await, None);
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
 /// Earnings of old charges become payable, once; recent ones stay pending, and a refund afterwards comes out of what is left.
 #[tokio::test]
 async fn earnings_mature_once() {
@@ -94,7 +135,13 @@ async fn earnings_mature_once() {
             let moved = store
                 .db
                 .write(async |write| {
-                    maturity::mature(write, &market.seller, cutoff, db::now()).await
+                    maturity::mature(
+                        write,
+                        &market.seller,
+                        &maturity::Recent::unseen(cutoff),
+                        db::now(),
+                    )
+                    .await
                 })
                 .await
                 .unwrap();
@@ -294,7 +341,13 @@ async fn refunds_and_charges_take_turns() {
             store
                 .db
                 .write(async |write| {
-                    maturity::mature(write, &market.seller, db::now(), db::now()).await
+                    maturity::mature(
+                        write,
+                        &market.seller,
+                        &maturity::Recent::unseen(db::now()),
+                        db::now(),
+                    )
+                    .await
                 })
                 .await
                 .unwrap();

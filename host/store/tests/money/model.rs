@@ -704,7 +704,13 @@ impl World {
         let matured = self
             .db
             .write(async |write| {
-                maturity::mature(write, &self.buyers[0].seller, before, db::now()).await
+                maturity::mature(
+                    write,
+                    &self.buyers[0].seller,
+                    &maturity::Recent::unseen(before),
+                    db::now(),
+                )
+                .await
             })
             .await
             .unwrap();

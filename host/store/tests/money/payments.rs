@@ -74,9 +74,14 @@ async fn payable_money_is_paid_out_once() {
             .db
             .write(async |write| -> Result<_, StoreError> {
                 let later = crate::support::later(db::now(), 1);
-                maturity::mature(write, &market.seller, later, db::now())
-                    .await
-                    .unwrap();
+                maturity::mature(
+                    write,
+                    &market.seller,
+                    &maturity::Recent::unseen(later),
+                    db::now(),
+                )
+                .await
+                .unwrap();
                 let method = Method {
                     kind: "bank_account".into(),
                     account_holder: "S".into(),

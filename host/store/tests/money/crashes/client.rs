@@ -227,7 +227,13 @@ impl Client {
         self.db
             .write(async |write| {
                 let before = db::now();
-                maturity::mature(write, &self.setting.buyers[0].seller, before, before).await?;
+                maturity::mature(
+                    write,
+                    &self.setting.buyers[0].seller,
+                    &maturity::Recent::unseen(before),
+                    before,
+                )
+                .await?;
                 Ok(())
             })
             .await
