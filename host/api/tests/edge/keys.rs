@@ -2,6 +2,12 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
+use souk_domain::ids::CompanyId;
+use souk_domain::keys::{KeySecret, KeyType, LIVE_KEYS_MAX};
+use souk_domain::roles::{Grant, Permissions, Role};
+use souk_store::StoreError;
+use souk_store::db::now;
+use souk_store::keys::{self, NewKey};
 
 /// The create answer alone carries the secret.
 #[tokio::test]
@@ -223,6 +229,54 @@ async fn a_rotation_hands_out_no_more_than_the_caller_has() {
     assert_eq!(rotated.at("/data/permissions"), &json!(["write"]));
     // The key that was refused goes on.
     world.get(&both.1, &acme.path("/credits")).await.expect(200);
+}
+
+/// A company with as many keys as may work gets no more of them, by whatever way, but for one in another one's place.
+#[tokio::test]
+async fn a_company_has_so_many_keys() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let company = CompanyId::parse(&acme.id).unwrap();
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "k"}))
+        .await
+        .expect(201);
+    let filled = world.db.write(async |write| -> Result<(), StoreError> {
+        while keys::counts(write, &company, now()).await?.live < LIVE_KEYS_MAX {
+            let secret = KeySecret::generate(KeyType::Analytics);
+            let key = NewKey {
+                company_id: &company,
+                user_id: None,
+                endpoint_id: None,
+                purchase_id: None,
+                name: "one of many",
+                description: None,
+                grant: Grant {
+                    role: Role::Analyst,
+                    permissions: Permissions::READ,
+                },
+                rate_limit: 1,
+                created_by: None,
+                expires_at: None,
+            };
+            keys::insert(write, &key, &secret, now()).await?;
+        }
+        Ok(())
+    });
+    filled.await.unwrap();
+    let path = acme.path("/api-keys");
+    let create = || world.post(&acme.key, &path, json!({"name": "one more"}));
+    create().await.expect_error(409, "CONFLICT");
+    let rotate = acme.path(&format!("/api-keys/{}/rotate", made.text("/data/id")));
+    let patient = json!({"grace_seconds": 3_600});
+    let rotated = world.post(&acme.key, &rotate, patient.clone()).await;
+    let rotated = rotated.expect(201);
+    // The old one goes on for a while: another key in its place would be one more.
+    let again = world.post(&acme.key, &rotate, patient).await;
+    again.expect_error(409, "CONFLICT");
+    let new = acme.path(&format!("/api-keys/{}", rotated.text("/data/id")));
+    world.delete(&acme.key, &new).await.expect(204);
+    create().await.expect(201);
 }
 
 /// Rotations are as rare as creations.
