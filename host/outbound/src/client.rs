@@ -36,7 +36,7 @@ impl<A: Account> Client<A> {
 
     /// A client alike that shares no connection with this one. What is open counts for both.
     pub fn apart(&self) -> Client<A> {
-        Client::over(self.connector.clone())
+        Client::over(self.connector.apart())
     }
 
     fn over(connector: Connector<A>) -> Client<A> {

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::testing::{Ca, Server};
-use crate::{EgressPolicy, HostClient, Trust};
+use crate::{EgressPolicy, HostClient, OwnOfEach, Trust};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// Longer than anything takes here, on whatever machine.
@@ -105,6 +105,17 @@ async fn a_connection_is_kept_for_the_next_request() {
         drop(client);
         server.wait_open(0).await;
     }
+}
+
+/// A company whose names are never answered keeps none from looking up theirs, and the host none of its own.
+#[tokio::test]
+async fn names_of_each_are_looked_up_apart() {
+    let one = OwnOfEach::default();
+    let silent = one.lookups().try_acquire_many_owned(2).unwrap();
+    assert!(one.clone().lookups().try_acquire().is_err());
+    assert!(one.apart().lookups().try_acquire().is_ok());
+    assert!(Own.lookups().try_acquire().is_ok());
+    drop(silent);
 }
 
 /// Two companies that send to one receiver do so over connections of their own, each over its own again and again.

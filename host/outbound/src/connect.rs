@@ -78,6 +78,22 @@ impl<A> Connector<A> {
         }))
     }
 
+    /// One alike on an account of its own. What is open counts for both.
+    pub fn apart(&self) -> Connector<A>
+    where
+        A: Account,
+    {
+        let way = &self.0;
+        Connector(Arc::new(Way {
+            reach: Reach {
+                account: way.reach.account.apart(),
+                ..way.reach.clone()
+            },
+            bounds: way.bounds,
+            open: way.open.clone(),
+        }))
+    }
+
     pub fn bounds(&self) -> &Bounds {
         &self.0.bounds
     }

@@ -40,6 +40,11 @@ pub trait Account: Clone + Send + Sync + 'static {
 
     /// As many names as this has permits are looked up at once.
     fn lookups(&self) -> Arc<Semaphore>;
+
+    /// The account of the next of many that a [`Clients`](crate::Clients) tells apart.
+    fn apart(&self) -> Self {
+        self.clone()
+    }
 }
 
 /// The host's own account. Whoever uses it bounds how much is under way at once.
@@ -55,6 +60,35 @@ impl Account for Own {
 
     fn lookups(&self) -> Arc<Semaphore> {
         LOOKUPS.clone()
+    }
+}
+
+/// Name look-ups at once of one [`OwnOfEach`].
+const LOOKUPS_OF_EACH: usize = 2;
+
+/// The host's own account where it acts for many: one whose names are never answered keeps nobody else from looking up theirs.
+#[derive(Clone, Debug)]
+pub struct OwnOfEach(Arc<Semaphore>);
+
+impl Default for OwnOfEach {
+    fn default() -> OwnOfEach {
+        OwnOfEach(Arc::new(Semaphore::new(LOOKUPS_OF_EACH)))
+    }
+}
+
+impl Account for OwnOfEach {
+    type Place = ();
+
+    fn take_socket(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn lookups(&self) -> Arc<Semaphore> {
+        self.0.clone()
+    }
+
+    fn apart(&self) -> OwnOfEach {
+        OwnOfEach::default()
     }
 }
 

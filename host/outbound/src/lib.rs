@@ -20,7 +20,7 @@ mod tls;
 
 pub use client::{Client, Clients};
 pub use connect::{Answer, Bounds, Reach};
-pub use dial::{Account, Dialer, Own, check_address, written_address};
+pub use dial::{Account, Dialer, Own, OwnOfEach, check_address, written_address};
 pub use egress::{EgressPolicy, EgressRefused};
 pub use error::{Error, ErrorKind};
 pub use host_client::{Counts, HostClient};

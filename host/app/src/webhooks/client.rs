@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::Full;
 use souk_domain::ids::CompanyId;
-use souk_outbound::{Bounds, Clients, EgressPolicy, Error, ErrorKind, Own, Reach, Trust};
+use souk_outbound::{Bounds, Clients, EgressPolicy, Error, ErrorKind, OwnOfEach, Reach, Trust};
 
 use crate::destinations::plain;
 
@@ -34,7 +34,7 @@ const BOUNDS: Bounds = Bounds {
 
 /// Companies share no connection: what one's receiver does to it is not another one's business.
 pub(super) struct Client {
-    http: Clients<CompanyId>,
+    http: Clients<CompanyId, OwnOfEach>,
     timeout: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Client {
             egress: egress.clone(),
             egress_plain: plain(egress),
             trust: Some(trust),
-            account: Own,
+            account: OwnOfEach::default(),
         };
         Client {
             http: Clients::new(reach, BOUNDS),
