@@ -163,6 +163,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "live keys",
         include_str!("../migrations/0048_live_keys.sql"),
     ),
+    (
+        49,
+        "schema bytes",
+        include_str!("../migrations/0049_schema_bytes.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -1,17 +1,17 @@
 use crate::fitting::ERRORS_MAX;
 use crate::products::find;
-use crate::refusals::VALIDATION_ERROR;
+use crate::refusals::{CONFLICT, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
-use souk_store::saved_schemas;
+use souk_store::saved_schemas::{self, COMPANY_BYTES_MAX};
 use utoipa::ToSchema;
 
 const NOTES: &str = "Replaces the one that was saved before. It is a note of the asset's owner, read with the asset by its owner only: nothing \
-     is checked against the source. At most 1,000 tables and 5,000 fields, and 255 characters a name; members that are not documented are left out.";
+     is checked against the source. At most 1,000 tables and 5,000 fields, 255 characters a name, and 64 MiB for all of a company's assets (409); members that are not documented are left out.";
 
 pub const OPERATION: Operation = Operation::put(
     "save_asset_schema",
@@ -19,7 +19,8 @@ pub const OPERATION: Operation = Operation::put(
 )
 .about("Assets", "Save the schema behind an own asset")
 .notes(NOTES)
-.needs(Role::DataScientist, Permission::Write);
+.needs(Role::DataScientist, Permission::Write)
+.refuses(&[CONFLICT]);
 
 pub const POST_OPERATION: Operation = Operation::post(
     "post_asset_schema",
@@ -27,7 +28,8 @@ pub const POST_OPERATION: Operation = Operation::post(
 )
 .about("Assets", "Save the schema behind an own asset, with POST")
 .notes(NOTES)
-.needs(Role::DataScientist, Permission::Write);
+.needs(Role::DataScientist, Permission::Write)
+.refuses(&[CONFLICT]);
 
 /// As many as a catalog is read with.
 const TABLES_MAX: usize = 1_000;
@@ -99,7 +101,14 @@ pub async fn save_asset_schema(
     api.db()
         .write(async |write| -> Result<_, Problem> {
             find(write, company, &id).await?;
-            Ok(saved_schemas::save(write, company, &id, &text, now).await?)
+            match saved_schemas::save(write, company, &id, &text, now).await? {
+                true => Ok(()),
+                false => {
+                    let mib = COMPANY_BYTES_MAX >> 20;
+                    let message = format!("what a company saves of its sources has at most {mib} MiB in all: save less of others first");
+                    Err(Problem::of(CONFLICT, message))
+                }
+            }
         })
         .await?;
     Ok(Data(SchemaSaved {

@@ -2,6 +2,9 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_store::saved_schemas::{self, COMPANY_BYTES_MAX};
+use souk_store::{StoreError, db::now};
 
 /// What was saved is shown to the owner with the asset, and to nobody else; the next one takes its place.
 #[tokio::test]
@@ -94,4 +97,35 @@ async fn a_schema_is_bounded() {
     let refused = world.put(&acme.key, &path, wrong).await;
     let refused = refused.expect_error(400, "VALIDATION_ERROR");
     assert_eq!(refused.fields().len(), 50);
+}
+
+/// What all of a company's assets have saved has an end; in the place of one another one of its length may stand, and others have room of their own.
+#[tokio::test]
+async fn a_company_saves_so_much() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let asset = world.asset(&acme).await;
+    let path = acme.path(&format!("/assets/{asset}/schema"));
+    let small = json!({"schema": {"tables": [{"name": "t"}]}});
+    world.put(&acme.key, &path, small.clone()).await.expect(200);
+    let company = CompanyId::parse(&acme.id).unwrap();
+    let mib = "x".repeat(1 << 20);
+    let filled = world.db.write(async |write| -> Result<(), StoreError> {
+        // Together with what is there already, all but a few bytes.
+        for _ in 1..COMPANY_BYTES_MAX >> 20 {
+            assert!(saved_schemas::save(write, &company, &AssetId::generate(), &mib, now()).await?);
+        }
+        let rest = &mib[..mib.len() - 100];
+        assert!(saved_schemas::save(write, &company, &AssetId::generate(), rest, now()).await?);
+        assert!(!saved_schemas::save(write, &company, &AssetId::generate(), rest, now()).await?);
+        Ok(())
+    });
+    filled.await.unwrap();
+    world.put(&acme.key, &path, small.clone()).await.expect(200);
+    let larger = json!({"schema": {"tables": [{"name": "t", "description": "x".repeat(100)}]}});
+    let refused = world.put(&acme.key, &path, larger.clone()).await;
+    refused.expect_error(409, "CONFLICT");
+    let asset = world.asset(&other).await;
+    let path = other.path(&format!("/assets/{asset}/schema"));
+    world.put(&other.key, &path, larger).await.expect(200);
 }

@@ -464,6 +464,7 @@ pub const TABLES: &[Table] = &[
                 ("company_id", Not),
                 ("saved_schema", Json),
                 ("saved_at", Not),
+                ("bytes", Not),
             ],
         )
     },
