@@ -43,7 +43,7 @@ fn day(n: u32) -> String {
 }
 
 /// Puts the connector to work for the platform, once, where it is not bundled.
-async fn put_to_work() {
+pub async fn put_to_work() {
     static DONE: OnceCell<()> = OnceCell::const_new();
     DONE.get_or_init(|| async {
         let platform = host().await.platform();
@@ -199,7 +199,7 @@ async fn real_files_stop_in_time() {
 }
 
 /// A tar archive of texts: a header of 512 bytes for each, and its bytes up to the next multiple of that.
-fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+pub fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, text) in files {
         let mut header = [0_u8; 512];
