@@ -1,8 +1,9 @@
-//! ClickHouse's engine as a source, through the connector `clickhouse`. It runs under `tests/run --all-engines`.
+//! ClickHouse's engine as a source, through the connector `clickhouse`. What is ignored here runs under `tests/run --all-engines`.
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use souk_tests::clickhouse::{self, Recorded};
 use souk_tests::{ClickHouse, Company};
 
 use crate::{host, unique};
@@ -18,6 +19,28 @@ async fn seller() -> (Company, String, String) {
     let seller = host().await.company(&unique("clickhouse")).await;
     let connection = seller.clickhouse(server, &database).await;
     (seller, connection, database)
+}
+
+/// A token that the host shows lets a seller in over TLS; another one does not.
+#[tokio::test]
+async fn a_token_lets_in_at_clickhouse() {
+    let server = Recorded::start_tls().await;
+    let seller = host().await.company(&unique("clickhouse")).await;
+    for (token, lets_in) in [
+        (clickhouse::TOKEN, true),
+        ("eyJhbGciOiJub25lIn0.e30.", false),
+    ] {
+        let credentials = json!({"api_key": token}).to_string();
+        let connection = seller
+            .connection("clickhouse", json!({"credential_type": "API_KEY", "credentials": credentials, "base_url": server.base_url(), "ca_pem": server.ca_pem}))
+            .await;
+        let path = seller.path(&format!("/connections/{connection}/test"));
+        let test = seller.client.post(&path, json!({})).await;
+        assert_eq!(test.at("/data/success") == true, lets_in, "{}", test.body);
+        let refused = test.body.to_string().contains("Authentication failed");
+        assert_eq!(refused, !lets_in, "{}", test.body);
+        assert!(!test.body.to_string().contains(token), "{}", test.body);
+    }
 }
 
 /// A seller connects a ClickHouse, sees that it works and what is in it, and sells an asset and an endpoint of it; a buyer pays and reads

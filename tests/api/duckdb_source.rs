@@ -92,7 +92,7 @@ async fn duckdb_forgets_what_is_abandoned() {
     is_stopped(
         &seller,
         &connection,
-        "SELECT sum(sleep_ms(100)) AS n FROM range(30) AS r(i)",
+        "SELECT sum(sleep_ms(100)) AS n FROM range(600) AS r(i)",
         || {
             server
                 .asked()

@@ -1,7 +1,7 @@
 //! A Trino as a source, through the connector `trino`. The server is of the tests; Trino's own client takes it for one.
 
 use serde_json::json;
-use souk_tests::{Company, Trino};
+use souk_tests::{Company, Trino, trino};
 
 use crate::league::{League, is_stopped};
 use crate::{host, unique};
@@ -72,6 +72,25 @@ async fn a_password_is_not_sent_to_trino_in_clear_text() {
         test.body
     );
     assert_eq!(server.requests(), [""; 0]);
+}
+
+/// A token that the host shows lets a seller in; another one does not, and is told as what is wrong.
+#[tokio::test]
+async fn a_token_lets_in_at_trino() {
+    let server = Trino::start_tls().await;
+    let seller = host().await.company(&unique("trino")).await;
+    for (token, lets_in) in [(trino::TOKEN, true), ("eyJhbGciOiJub25lIn0.e30.", false)] {
+        let credentials = json!({"api_key": token}).to_string();
+        let connection = seller
+            .connection("trino", json!({"credential_type": "API_KEY", "credentials": credentials, "base_url": server.base_url(), "ca_pem": server.ca_pem, "database": trino::CATALOG}))
+            .await;
+        let path = seller.path(&format!("/connections/{connection}/test"));
+        let test = seller.client.post(&path, json!({})).await;
+        assert_eq!(test.at("/data/success") == true, lets_in, "{}", test.body);
+        let refused = test.body.to_string().contains("Invalid credentials");
+        assert_eq!(refused, !lets_in, "{}", test.body);
+        assert!(!test.body.to_string().contains(token), "{}", test.body);
+    }
 }
 
 /// What nobody waits for any more is stopped at Trino, and its transaction ended.

@@ -22,6 +22,8 @@ pub use recorded::Recorded;
 /// Who may do everything, and the password of all users.
 pub const USER: &str = "souk";
 pub const PASSWORD: &str = "pässw'ord";
+/// What lets in as well, where answers are recorded.
+pub const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJzb3VrIn0.";
 
 /// The Python that has chdb; `tests/run --all-engines` says where it is.
 const PYTHON: &str = "SOUK_CLICKHOUSE_PYTHON";

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::{PASSWORD, USER};
+use super::{PASSWORD, TOKEN, USER};
 use crate::tls::{TestCa, TlsListener};
 
 /// The release that was recorded.
@@ -86,8 +86,14 @@ async fn serve(State(asked): State<Asked>, headers: HeaderMap, statement: String
 
 fn is_let_in(headers: &HeaderMap) -> bool {
     let shown = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    shown("x-clickhouse-user") == Some(USER.as_bytes())
-        && shown("x-clickhouse-key") == Some(PASSWORD.as_bytes())
+    let token = format!("Bearer {TOKEN}");
+    match shown("authorization") {
+        Some(shown) => shown == token.as_bytes(),
+        None => {
+            shown("x-clickhouse-user") == Some(USER.as_bytes())
+                && shown("x-clickhouse-key") == Some(PASSWORD.as_bytes())
+        }
+    }
 }
 
 fn refusal(status: StatusCode, code: u32, text: &str) -> Response {
