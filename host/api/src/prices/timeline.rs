@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A client that says `effective_from: now` is believed although its request took a moment.
 const LATE: Duration = Duration::from_secs(60);
 
-/// Prices of a product that are yet to hold: all are looked at to place one more.
+/// Prices of a product that are yet to hold: all are looked at whenever one is placed, moved or deleted.
 const PLANNED_MAX: usize = 100;
 
 /// The begin of a price: now, or what was asked for.
@@ -46,8 +46,9 @@ pub async fn place(
     entry: Entry,
 ) -> Result<Price, Problem> {
     let now = caller.now();
-    let planned = prices::holding_from(write, product.id(), entry.from).await?;
-    if planned.len() > PLANNED_MAX {
+    let planned = prices::holding_from(write, product.id(), now).await?;
+    let waiting = planned.iter().filter(|price| price.validity.from > now);
+    if entry.from > now && waiting.count() >= PLANNED_MAX {
         let message =
             format!("a product has at most {PLANNED_MAX} planned prices: delete some first");
         return Err(Problem::of(PRICE_OVERLAP, message));

@@ -49,6 +49,40 @@ async fn a_new_price_ends_the_former_one() {
     );
 }
 
+/// A hundred prices may be planned, wherever the next one would stand; one that holds from now on is none of them.
+#[tokio::test]
+async fn a_hundred_prices_may_be_planned() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    let at = |hours: u32| now().after(HOUR * hours).to_string();
+    let plan = async |hours: u32| {
+        let price = json!({"price_credits": hours, "effective_from": at(hours)});
+        world.post(&acme.key, &prices, price).await
+    };
+    for hours in 2..102 {
+        plan(hours).await.expect(201);
+    }
+    // Behind all of them and before.
+    for hours in [102, 1] {
+        plan(hours).await.expect_error(409, "PRICE_OVERLAP");
+    }
+    let holds = json!({"price_credits": 7});
+    let holds = world.post(&acme.key, &prices, holds).await.expect(201);
+    let end = holds.at("/data/effective_to").clone();
+    let listed = format!("{prices}?per_page=100");
+    let listed = world.get(&acme.key, &listed).await.expect(200);
+    let all = listed.at("/data").as_array().unwrap().clone();
+    let first = all
+        .iter()
+        .find(|price| price["price_credits"] == 2)
+        .unwrap();
+    assert_eq!(end, first["effective_from"]);
+    let path = format!("{prices}/{}", first["id"].as_str().unwrap());
+    world.delete(&acme.key, &path).await.expect(204);
+    plan(1).await.expect(201);
+}
+
 /// Exactly one of the two units, exact, not negative, not in the past.
 #[tokio::test]
 async fn what_is_no_price_is_refused() {
