@@ -1,5 +1,7 @@
 //! What the kit promises: connectors that keep the contract pass, and each way of breaking it is found, by its name.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use souk_conformance::{Outcome, Place, Profile, Report, Subject, options};
@@ -55,6 +57,30 @@ async fn postgres(cluster: &PgCluster, port: u16, further: &str) -> Profile {
 async fn postgres_conforms() {
     let cluster = PgCluster::shared().await;
     let profile = postgres(cluster, cluster.port, "").await;
+    let report = tested(bundled("postgres"), profile).await;
+    assert_conforms(&report, &[]);
+}
+
+/// The same of a cluster that keeps passwords as md5, which is Redshift's way.
+#[tokio::test]
+async fn postgres_conforms_with_md5() {
+    let directory = tempfile::tempdir().unwrap();
+    let rules = directory.path().join("pg_hba.conf");
+    std::fs::write(&rules, "host all all 127.0.0.1/32 md5\n").unwrap();
+    // The server is another user's.
+    for (path, mode) in [(directory.path(), 0o755), (&rules, 0o644)] {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    let rules = format!("hba_file={}", rules.display());
+    let cluster = PgCluster::start(&["password_encryption=md5", &rules]).await;
+    let profile = postgres(&cluster, cluster.port, "").await;
+    let client = cluster.client("postgres").await;
+    let kept = format!(
+        "SELECT rolpassword FROM pg_authid WHERE rolname = 'reader_{}'",
+        cluster.port
+    );
+    let kept: String = client.query_one(&kept, &[]).await.unwrap().get(0);
+    assert!(kept.starts_with("md5"), "{kept}");
     let report = tested(bundled("postgres"), profile).await;
     assert_conforms(&report, &[]);
 }
