@@ -5,8 +5,9 @@
 //! place is counted. Secrets of the connection's settings never get in.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
+    collections::{BTreeSet, HashMap, VecDeque},
+    ops::Range,
+    sync::{Arc, OnceLock},
 };
 
 use parking_lot::Mutex;
@@ -30,6 +31,10 @@ const SECOND_BYTES: usize = 64 << 10;
 const COMPANIES_MAX: usize = 256;
 /// A shorter secret is a word that any text may contain.
 const SECRET_BYTES_MIN: usize = 4;
+/// Secrets that are looked for: each is looked for in all that a call prints.
+const SECRETS_MAX: usize = 32;
+/// What stands in the place of one.
+const SECRET: &str = "[secret]";
 
 /// Where a line came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,8 +234,9 @@ pub(crate) struct Speaker {
     connector: Arc<str>,
     version: Arc<str>,
     connection: Option<Arc<str>>,
-    /// The settings with their schema: which of their texts are secrets is found out when something is said.
+    /// The settings with their schema: which of their texts are secrets is found out when something is said for the first time.
     settings: Option<(String, String)>,
+    secrets: OnceLock<BTreeSet<String>>,
 }
 
 impl Speaker {
@@ -248,6 +254,7 @@ impl Speaker {
             version: version.into(),
             connection: None,
             settings: None,
+            secrets: OnceLock::new(),
         }
     }
 
@@ -277,20 +284,41 @@ impl Speaker {
         }
     }
 
-    /// `text` without the secrets that the guest was told.
-    pub fn redacted(&self, mut text: String) -> String {
-        for secret in self.secrets() {
-            if text.contains(&secret) {
-                text = text.replace(&secret, "[secret]");
-            }
+    /// `text` without the secrets that the guest was told. They are looked for in what was said, and not in what has been put in their place: parts of
+    /// that may be secrets, too.
+    pub fn redacted(&self, text: String) -> String {
+        let secrets = self.secrets.get_or_init(|| self.find_secrets());
+        if secrets.len() > SECRETS_MAX {
+            return format!(
+                "{SECRET}: of a connection with more than {SECRETS_MAX} secrets nothing is shown\n"
+            );
         }
-        text
+        let found = secrets.iter().flat_map(|secret| {
+            let places = text.match_indices(secret.as_str());
+            places.map(|(at, secret)| at..at + secret.len())
+        });
+        let mut found: Vec<Range<usize>> = found.collect();
+        if found.is_empty() {
+            return text;
+        }
+        found.sort_unstable_by_key(|place| place.start);
+        let mut shown = String::with_capacity(text.len());
+        let mut end = 0;
+        for place in found {
+            // What touches or overlaps the one before is one with it.
+            if place.start > end || shown.is_empty() {
+                shown.push_str(&text[end..place.start]);
+                shown.push_str(SECRET);
+            }
+            end = end.max(place.end);
+        }
+        shown.push_str(&text[end..]);
+        shown
     }
 
-    /// The longest first: one may contain another.
-    fn secrets(&self) -> Vec<String> {
+    fn find_secrets(&self) -> BTreeSet<String> {
         let Some((settings, schema)) = &self.settings else {
-            return Vec::new();
+            return BTreeSet::new();
         };
         let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let (settings, schema) = (parse(settings), parse(schema));
@@ -299,14 +327,12 @@ impl Speaker {
             member["writeOnly"] == true || member["format"] == "password"
         };
         let members = settings.as_object().into_iter().flatten();
-        let mut secrets: Vec<String> = members
+        members
             .filter(|(name, _)| is_secret(name))
             .filter_map(|(_, value)| value.as_str())
             .filter(|text| text.len() >= SECRET_BYTES_MIN)
             .map(str::to_owned)
-            .collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        secrets
+            .collect()
     }
 }
 
@@ -379,6 +405,40 @@ mod tests {
         };
         assert!(texts(&journals, &elsewhere).is_empty());
         assert_eq!(texts(&journals, &asked(None, "hello")).len(), 4);
+    }
+
+    /// Secrets are taken out of what was said, once, whatever stands in their place: parts of that may be secrets of a company that wants it so.
+    #[test]
+    fn what_stands_for_a_secret_is_not_looked_at() {
+        let journals = Arc::new(Journals::default());
+        let members = |value: &dyn Fn(usize) -> String, count: usize| {
+            let all = (0..count).map(|at| (format!("a{at:02}"), value(at)));
+            let schema = all
+                .clone()
+                .map(|(name, _)| (name, serde_json::json!({"writeOnly": true})));
+            let schema: serde_json::Map<_, _> = schema.collect();
+            let settings: serde_json::Map<_, _> =
+                all.map(|(name, value)| (name, value.into())).collect();
+            let schema = serde_json::json!({"properties": schema});
+            (Value::Object(settings).to_string(), schema.to_string())
+        };
+        let halves = |at: usize| ["[sec", "ret]"][at % 2].to_owned();
+        let (settings, schema) = members(&halves, 40);
+        let one = speaker(&journals, "one", "hello").on("con_1", &settings, &schema);
+        let said = one.redacted("[sec ".repeat(1_000));
+        assert_eq!(said, "[secret] ".repeat(1_000));
+        // One that is in another one, touches it or overlaps it is shown as one with it.
+        let (settings, schema) = members(&|at| ["token", "a token", "kenwood"][at].to_owned(), 3);
+        let one = speaker(&journals, "one", "hello").on("con_1", &settings, &schema);
+        let said = one.redacted("tokentoken, a tokenwood, no toke".into());
+        assert_eq!(said, "[secret], [secret], no toke");
+        let (settings, schema) = members(&|at| format!("secret {at}"), SECRETS_MAX + 1);
+        let one = speaker(&journals, "one", "hello").on("con_1", &settings, &schema);
+        let said = one.redacted("nothing in it".into());
+        assert!(
+            said.starts_with(SECRET) && !said.contains("nothing in it"),
+            "{said}"
+        );
     }
 
     /// However much is said, a connector keeps its newest lines, and takes no room from another one; a second has its bound.

@@ -18,6 +18,11 @@ pub(crate) const SCHEMA_BYTES_MAX: usize = 16 * 1024;
 const PATTERNS_MAX: usize = 32;
 /// What each of them may take once it is compiled: a counted class of letters (`\pL{200}`) multiplies a few characters by a million.
 const PATTERN_MEMORY_MAX: usize = 512 << 10;
+/// Values of the settings times values of the schema: each may be held against each, and what is wrong with it is put together before the first of it
+/// is looked at.
+const CHECKS_MAX: usize = 100_000;
+/// What is told of all that is wrong.
+const ERRORS_MAX: usize = 50;
 /// What a connection says itself: members of the body and not of the credentials.
 const OF_CONNECTION: [&str; 6] = [
     "host",
@@ -123,7 +128,7 @@ impl Asked {
             let unknown = credentials
                 .keys()
                 .filter(|name| !self.names(name) && !OF_CONNECTION.contains(&name.as_str()));
-            errors.extend(unknown.map(|name| self.unknown(name)));
+            errors.extend(unknown.take(ERRORS_MAX).map(|name| self.unknown(name)));
         }
         for header in self.headers() {
             let value = settings.get(header.member).and_then(Value::as_str);
@@ -143,7 +148,14 @@ impl Asked {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
         );
-        for error in validator.iter_errors(&settings) {
+        let checks = values(&self.schema).saturating_mul(values(&settings));
+        if checks > CHECKS_MAX {
+            let message =
+                "have more values than this engine's connector can be asked about: leave some out";
+            errors.push(FieldError::new("credentials", "too_many", message));
+            return errors;
+        }
+        for error in validator.iter_errors(&settings).take(ERRORS_MAX) {
             match error.kind() {
                 ValidationErrorKind::Required { property } => {
                     let name = property.as_str().unwrap_or_default();
@@ -151,7 +163,8 @@ impl Asked {
                     errors.push(FieldError::new(field(name), "required", message));
                 }
                 ValidationErrorKind::AdditionalProperties { unexpected } => {
-                    errors.extend(unexpected.iter().map(|name| self.unknown(name)));
+                    let unexpected = unexpected.iter().take(ERRORS_MAX);
+                    errors.extend(unexpected.map(|name| self.unknown(name)));
                 }
                 _ => {
                     let place = error.instance_path().as_str();
@@ -236,6 +249,16 @@ fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
         })
 }
 
+/// How many values there are in one, itself among them.
+fn values(value: &Value) -> usize {
+    let within: usize = match value {
+        Value::Object(members) => members.values().map(values).sum(),
+        Value::Array(items) => items.iter().map(values).sum(),
+        _ => 0,
+    };
+    within + 1
+}
+
 /// How many regular expressions there are at most in it: a member of that name may also be a setting.
 fn patterns(schema: &Value) -> usize {
     match schema {
@@ -279,6 +302,22 @@ mod tests {
 
     fn object(value: Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap_or_default()
+    }
+
+    /// Many settings against a schema of many rules are refused before they are held against each other.
+    #[test]
+    fn rules_times_settings_are_bounded() {
+        let rules: Vec<bool> = vec![false; 2_500];
+        let asked = asked(json!({"properties": {"a": {"items": {"allOf": rules}}}}));
+        let many = object(json!({"a": vec![0; 10_000]}));
+        let errors = asked.check(&many, "PASSWORD", &many);
+        let told: Vec<_> = errors
+            .iter()
+            .map(|error| (error.field.as_str(), error.code))
+            .collect();
+        assert_eq!(told, [("credentials", "too_many")]);
+        let few = object(json!({"a": vec![0; 30]}));
+        assert_eq!(asked.check(&few, "PASSWORD", &few).len(), ERRORS_MAX);
     }
 
     /// All that is wrong is told at once, by the field in which it stands, and no value is repeated.

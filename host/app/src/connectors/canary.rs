@@ -8,7 +8,7 @@ use souk_store::connectors::note_error;
 
 use super::error::ConnectorError;
 use super::loaded::{active, canary, find, scope_from, scope_text};
-use super::{engines, health, shelf};
+use super::{engines, shelf};
 use crate::App;
 use crate::connections::schema::Asked;
 
@@ -30,11 +30,6 @@ pub(super) async fn begin(
         )));
     }
     check_settings(app, scope, candidate, before)?;
-    let is_running = canary(app, scope, name).is_some_and(|canary| canary.version == *version);
-    if !is_running {
-        engines::claim(app, scope, &candidate.engine_ids).await?;
-        health::check(app, scope, candidate, Some(before)).await?;
-    }
     let info = app.sandbox.try_out(scope, name, version, share_percent);
     let info = info.await?;
     let begun = Canary {
@@ -57,6 +52,21 @@ pub(super) async fn begin(
         return Err(error.into());
     }
     Ok(info)
+}
+
+/// Whether its health has to be known for that: whatever else is wrong is told by [`begin`], and what has a share already is only given another one.
+pub(super) fn is_new(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    before: Option<&str>,
+) -> bool {
+    let (name, version) = (&candidate.name, &candidate.version);
+    let is_running = canary(app, scope, name).is_some_and(|canary| canary.version == *version);
+    let may_begin = before.is_some_and(|before| {
+        before != version && check_settings(app, scope, candidate, before).is_ok()
+    });
+    may_begin && !is_running
 }
 
 /// What a data connection is told is put together once, whichever version a call reaches.

@@ -22,8 +22,12 @@ use crate::connections::source;
 
 /// Connections that are tried per engine: enough to meet different servers, few enough to wait for.
 const TRIED_MAX: i64 = 3;
-/// All tries happen at once, so this is what an activation may take.
+/// Tries that happen at once.
+const TRIES_MAX: usize = 8;
+/// What one version may take to answer one of them.
 const TRY_MAX: Duration = Duration::from_secs(10);
+/// None begins later than this after the first: what is not tried proves nothing.
+const CHECK_MAX: Duration = Duration::from_secs(15);
 /// A ping answers one row.
 const PING: (u32, u64) = (10, 64 * 1024);
 /// No such host (RFC 2606): a connector that makes a request on its own learns nothing.
@@ -38,12 +42,17 @@ pub(super) async fn check(
 ) -> Result<(), ConnectorError> {
     check_empty(app, scope, candidate).await?;
     check_engines(app, scope, candidate, before).await?;
+    let mut all = Vec::new();
     for slug in &candidate.engine_ids {
-        let proven = {
-            let mut db = app.db.read().await?;
-            connections::proven(&mut db, scope_text(scope), slug, TRIED_MAX).await?
-        };
-        let tries = proven
+        let mut db = app.db.read().await?;
+        all.extend(connections::proven(&mut db, scope_text(scope), slug, TRIED_MAX).await?);
+    }
+    let until = Instant::now() + CHECK_MAX;
+    for some in all.chunks(TRIES_MAX) {
+        if Instant::now() >= until {
+            break;
+        }
+        let tries = some
             .iter()
             .map(|one| check_proven(app, scope, candidate, before, one));
         for tried in futures_util::future::join_all(tries).await {

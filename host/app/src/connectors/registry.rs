@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::compile_time::CompileTime;
 use super::counted::Counted;
-use super::turns::Turns;
+use super::turns::{Lines, Turns};
 
 /// Which of the loaded versions came from where, which choices were carried out, and who waits.
 pub struct Registry {
@@ -35,8 +35,10 @@ pub struct Registry {
     pub(super) turns: Turns,
     /// Everything that a start loads is loaded: what is compiled for nobody may go.
     pub(super) is_complete: AtomicBool,
-    /// One at a time changes what runs.
+    /// One at a time changes what runs, in moments.
     pub(super) changing: tokio::sync::Mutex<()>,
+    /// Who has its own sources asked whether a version works, for as long as they take: one of a company at a time.
+    pub(super) proving: Lines,
 }
 
 /// Scope, name and version.
@@ -70,6 +72,7 @@ impl Registry {
             turns: Turns::default(),
             is_complete: AtomicBool::new(false),
             changing: tokio::sync::Mutex::default(),
+            proving: Lines::default(),
         }
     }
 

@@ -16,7 +16,22 @@ const TURNS_MAX: usize = 2;
 /// uploads does not push those of others back.
 pub struct Turns {
     all: Semaphore,
-    scopes: Mutex<HashMap<Scope, Arc<tokio::sync::Mutex<()>>>>,
+    lines: Lines,
+}
+
+/// A line for each scope: one of it goes on at a time, and nobody waits for another scope.
+#[derive(Default)]
+pub struct Lines(Mutex<HashMap<Scope, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Lines {
+    pub(super) async fn stand(&self, scope: &Scope) -> OwnedMutexGuard<()> {
+        let own = {
+            let mut lines = self.0.lock();
+            lines.retain(|_, line| Arc::strong_count(line) > 1);
+            lines.entry(scope.clone()).or_default().clone()
+        };
+        own.lock_owned().await
+    }
 }
 
 pub(super) struct Turn<'a> {
@@ -28,19 +43,14 @@ impl Default for Turns {
     fn default() -> Turns {
         Turns {
             all: Semaphore::new(TURNS_MAX),
-            scopes: Mutex::default(),
+            lines: Lines::default(),
         }
     }
 }
 
 impl Turns {
     pub(super) async fn take(&self, scope: &Scope) -> Result<Turn<'_>, ConnectorError> {
-        let own = {
-            let mut scopes = self.scopes.lock();
-            scopes.retain(|_, line| Arc::strong_count(line) > 1);
-            scopes.entry(scope.clone()).or_default().clone()
-        };
-        let own = own.lock_owned().await;
+        let own = self.lines.stand(scope).await;
         let turn = self.all.acquire().await;
         let turn = turn.map_err(|error| ConnectorError::Internal(error.to_string()))?;
         Ok(Turn {

@@ -55,7 +55,7 @@ async fn take_in(
     wasm: &Bytes,
     activate: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let _turn = app.connectors.turns.take(scope).await?;
+    let turn = app.connectors.turns.take(scope).await?;
     let before = versions(app, scope);
     let info = compile(app, scope, wasm).await?;
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
@@ -77,6 +77,8 @@ async fn take_in(
         }
         return Err(error);
     }
+    // Nothing is compiled any more, and an activation waits for sources.
+    drop(turn);
     if activate {
         let of = (info.name.as_str(), info.version.as_str());
         return super::versions::activate(app, scope, of, EVERY_CALL, is_staff).await;

@@ -21,16 +21,42 @@ pub async fn activate(
     share_percent: u8,
     is_staff: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
+    let _proving = app.connectors.proving.stand(scope).await;
+    let changing = app.connectors.changing.lock().await;
+    let (candidate, before) = seen(app, scope, (name, version), is_staff).await?;
+    let is_new = match share_percent {
+        EVERY_CALL => before.as_deref() != Some(version),
+        _ => canary::is_new(app, scope, &candidate, before.as_deref()),
+    };
+    let proven = match is_new {
+        true => engines::claim(app, scope, &candidate.engine_ids).await,
+        false => Ok(()),
+    };
+    // The sources of a company may take half a minute, for which nobody else waits.
+    drop(changing);
+    let proven = match proven {
+        Ok(()) if is_new => health::check(app, scope, &candidate, before.as_deref()).await,
+        proven => proven,
+    };
     let _changing = app.connectors.changing.lock().await;
-    check_block(app, scope, name, is_staff).await?;
-    // What another host has put to work a moment ago is what this takes the place of.
-    following::catch_up(app, scope, name).await?;
-    let candidate = shelf::fetch(app, scope, name, version).await?;
-    let before = active(app, scope, name);
-    let activated = match share_percent {
-        EVERY_CALL => activate_whole(app, scope, candidate, before).await,
-        share => {
-            let begun = canary::begin(app, scope, &candidate, before.as_deref(), share).await;
+    let (candidate, now) = seen(app, scope, (name, version), is_staff).await?;
+    if now != before {
+        return Err(ConnectorError::Conflict(format!(
+            "another version of connector \"{name}\" was put to work, or taken off, meanwhile: look, and try again"
+        )));
+    }
+    let activated = match (proven, share_percent) {
+        (Err(error), EVERY_CALL) => {
+            // A version that was loaded for this need not stay.
+            shelf::put_back(app, scope, name, before.as_deref());
+            Err(error)
+        }
+        (Ok(()), EVERY_CALL) => activate_whole(app, scope, candidate, before).await,
+        (proven, share) => {
+            let begun = match proven {
+                Ok(()) => canary::begin(app, scope, &candidate, before.as_deref(), share).await,
+                Err(error) => Err(error),
+            };
             canary::put_back(app, scope, name);
             begun
         }
@@ -55,6 +81,20 @@ pub async fn activate(
     }
 }
 
+/// A version that may be put to work, and the one that is.
+async fn seen(
+    app: &App,
+    scope: &Scope,
+    (name, version): (&str, &str),
+    is_staff: bool,
+) -> Result<(ConnectorInfo, Option<String>), ConnectorError> {
+    check_block(app, scope, name, is_staff).await?;
+    // What another host has put to work a moment ago is what this takes the place of.
+    following::catch_up(app, scope, name).await?;
+    let candidate = shelf::fetch(app, scope, name, version).await?;
+    Ok((candidate, active(app, scope, name)))
+}
+
 async fn activate_whole(
     app: &App,
     scope: &Scope,
@@ -68,7 +108,7 @@ async fn activate_whole(
         }
         return shelf::fetch(app, scope, name, version).await;
     }
-    let activated = switch(app, scope, &candidate, before.as_deref()).await;
+    let activated = switch(app, scope, &candidate).await;
     // Also after a failure: a version that was loaded for this need not stay.
     shelf::put_back(app, scope, name, before.as_deref());
     let info = activated?;
@@ -186,10 +226,8 @@ async fn switch(
     app: &App,
     scope: &Scope,
     candidate: &ConnectorInfo,
-    before: Option<&str>,
 ) -> Result<ConnectorInfo, ConnectorError> {
     engines::claim(app, scope, &candidate.engine_ids).await?;
-    health::check(app, scope, candidate, before).await?;
     let (name, version) = (&candidate.name, &candidate.version);
     let info = app.sandbox.activate(scope, name, version).await?;
     app.connectors.note_counted(scope_text(scope), &info);

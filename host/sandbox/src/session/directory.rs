@@ -99,7 +99,10 @@ impl DirectorySession {
         let Some(mut call) = self.guest.call_in_lane(inline, call) else {
             return Err(End::Ended(shutting_down()));
         };
-        if inline && (self.sampled.are_long(!call.is_finished()) || now.elapsed() > STOOD_STILL) {
+        // What cannot be interrupted, and a disk, may hold a worker for longer than a tick.
+        let first_turn = now.elapsed();
+        let stood_still = first_turn > STOOD_STILL;
+        if inline && (self.sampled.are_long(!call.is_finished()) || stood_still) {
             pool.make_way();
         }
         if !call.is_finished() {
@@ -139,7 +142,8 @@ impl DirectorySession {
         self.guest = guest;
         if inline && self.guest.here().is_some_and(|guest| guest.met_tick()) {
             // Its first turn was this worker's, which no lane has counted.
-            lease.pool.tenant.computed(TICK.as_micros() as u64);
+            let used = if stood_still { first_turn } else { TICK };
+            lease.pool.tenant.computed(used.as_micros() as u64);
         }
         let step = match result {
             Ok(step) => step,

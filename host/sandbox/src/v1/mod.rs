@@ -10,6 +10,8 @@ mod state;
 mod turns;
 mod types;
 
+use std::time::Duration;
+
 use wasmtime::{
     AsContextMut, Store, Trap, UpdateDeadline,
     component::{Component, ComponentExportIndex, Func, Instance, ResourceAny, TypedFunc},
@@ -410,6 +412,11 @@ impl<T: GuestState> Guest<T> {
     #[inline]
     pub fn met_tick(&mut self) -> bool {
         self.store.data_mut().turns().met_tick()
+    }
+
+    /// What an inline call has computed since then.
+    pub fn since_tick(&mut self) -> Duration {
+        self.store.data_mut().turns().since_tick()
     }
 
     #[inline]

@@ -20,6 +20,9 @@ use wasmtime_wasi::{
 
 use crate::journal::{CALL_BYTES, Speaker, Stream};
 
+/// Pieces of what one call prints: who goes from one stream to the other more often has the rest under the last one.
+const PIECES_MAX: usize = 16;
+
 /// Clones share what was printed.
 #[derive(Clone, Default)]
 pub(crate) struct Printer(Arc<Printed>);
@@ -64,8 +67,11 @@ impl Printer {
         let fits = bytes.len().min(CALL_BYTES - text.bytes);
         text.beyond += bytes.len() - fits;
         text.bytes += fits;
+        let is_last = text.pieces.len() == PIECES_MAX;
         match text.pieces.last_mut() {
-            Some((last, piece)) if *last == stream => piece.extend_from_slice(&bytes[..fits]),
+            Some((last, piece)) if *last == stream || is_last => {
+                piece.extend_from_slice(&bytes[..fits]);
+            }
             _ if fits > 0 => text.pieces.push((stream, bytes[..fits].to_vec())),
             _ => {}
         }
@@ -177,5 +183,22 @@ impl AsyncWrite for Standard {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever goes from one stream to the other is heard whole, in few pieces.
+    #[test]
+    fn pieces_are_bounded() {
+        let printer = Printer::new(None);
+        for _ in 0..CALL_BYTES / 2 {
+            printer.print(Stream::Stdout, b"a");
+            printer.print(Stream::Stderr, b"b");
+        }
+        assert_eq!(printer.0.text.lock().pieces.len(), PIECES_MAX);
+        assert_eq!(printer.hear(), Some("ab".repeat(CALL_BYTES / 2)));
     }
 }

@@ -5,7 +5,7 @@ use std::{any::Any, path::Path};
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::{budget::Budget, printer::Printer, turns::Turns};
+use super::{budget::Budget, linker::RANDOM_BYTES_MAX, printer::Printer, turns::Turns};
 use crate::{
     engine::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS, TABLES_MAX},
     journal::Stream,
@@ -152,6 +152,8 @@ impl DirectoryState {
         let mut builder = WasiCtxBuilder::new();
         builder.stdout(printer.stream(Stream::Stdout));
         builder.stderr(printer.stream(Stream::Stderr));
+        // They are made one by one, in one call of the guest's, which nothing interrupts.
+        builder.max_random_size(RANDOM_BYTES_MAX);
         // Reads are of local files, mostly cached: a thread hop for each costs more than it saves.
         builder.allow_blocking_current_thread(true);
         let mut held = None;

@@ -103,6 +103,15 @@ impl Turns {
         self.ticks > 0
     }
 
+    /// Processor time of this thread since the first tick that the last call met here. More than ticks have let it compute: what it did could not be
+    /// interrupted, as filling all of its memory cannot be.
+    pub fn since_tick(&self) -> Duration {
+        match self.ticks > 0 && !self.in_turns {
+            true => self.since_begun(),
+            false => Duration::ZERO,
+        }
+    }
+
     pub fn is_in_turns(&self) -> bool {
         self.in_turns
     }

@@ -10,6 +10,7 @@ use std::{
 use super::{GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, WireSession};
 use crate::{
     engine::TICK,
+    fault::Excess,
     lanes::Task,
     pool::{Job, shutting_down, timed_out},
     session::{
@@ -19,6 +20,10 @@ use crate::{
     },
     v1::{Call, CallError, CheckedStep, Input, Received, WireState},
 };
+
+/// What a plain call computes after it has met a tick, where it can be cut off. One that took longer, and returned, could not: the next ones go on in
+/// the lanes.
+const HELD_MAX: Duration = Duration::from_millis(4);
 
 /// What ended the wait for a call in a lane.
 enum Waited {
@@ -46,10 +51,17 @@ impl WireSession {
     /// Learns how long calls take.
     #[inline]
     fn sample(&mut self, lease: &Lease) {
-        let met_tick = self.guest.here().is_some_and(|guest| guest.met_tick());
         let pool = &lease.pool;
-        if met_tick {
-            pool.tenant.computed(TICK.as_micros() as u64);
+        let mut met_tick = false;
+        if let Some(guest) = self.guest.here()
+            && guest.met_tick()
+        {
+            met_tick = true;
+            let since = guest.since_tick();
+            pool.tenant.computed((TICK + since).as_micros() as u64);
+            if since > HELD_MAX {
+                pool.was_cut(Excess::Time);
+            }
         }
         if self.sampled.are_long(met_tick) {
             pool.make_way();
