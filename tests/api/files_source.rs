@@ -2,7 +2,7 @@
 //! work as an operator does, and are run by `tests/run --all-engines`.
 
 use serde_json::json;
-use souk_tests::Company;
+use souk_tests::{Company, PgCluster};
 use tokio::sync::OnceCell;
 
 use crate::league::{DIGITS, League};
@@ -108,7 +108,7 @@ async fn real_files_of_an_archive_are_joined() {
     let matches = league();
     let (seller, connection) = seller(
         "league.tar",
-        archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)]),
+        archive(&[("matches.jsonl", matches.as_str()), ("clubs.csv", clubs)]),
     )
     .await;
     let sql = "SELECT sum(goals) FROM matches JOIN clubs USING (club) WHERE city = 'Rome'";
@@ -120,12 +120,59 @@ async fn real_files_of_an_archive_are_joined() {
         .client
         .put_bytes(
             &path,
-            archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)]),
+            archive(&[("matches.jsonl", matches.as_str()), ("clubs.csv", clubs)]),
         )
         .await;
     replaced.expect(200);
     let after = answer(&seller, &connection, sql).await.expect(200);
     assert_eq!(after.at("/data/answer_value"), 26);
+}
+
+/// What a feed writes is a file that can be sold: of a PostgreSQL's rows the same bytes come back, whichever format was between.
+#[tokio::test]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_read_what_feeds_write() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster
+        .database(
+            "CREATE TABLE stock (id int PRIMARY KEY, name text, goals int, fee numeric(20,5), played timestamptz, shown timestamp, day date, weight float8, sold boolean);
+             INSERT INTO stock SELECT n, 'a \"' || n || '\", grüße', CASE WHEN n % 11 > 0 THEN n % 5 END, 1234567890123.00000 + n / 3.0, TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 minute',
+                 CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' + n * INTERVAL '1 hour' END, DATE '2026-01-01' - n, n / 8.0 + 0.1, n % 2 = 0 FROM generate_series(1, 100) n",
+        )
+        .await;
+    put_to_work().await;
+    let seller = host().await.company(&unique("files")).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let page = async |connection: &str, accept: &str| {
+        let fields = [
+            "id", "name", "goals", "fee", "played", "shown", "day", "weight", "sold",
+        ];
+        let fields = fields.map(|name| json!({"name": name}));
+        let definition = json!({"slug": unique("stock"), "source": {"table": "stock"}, "fields": fields, "order_by": ["id"]});
+        let endpoint = seller.endpoint(connection, definition).await;
+        let path = seller.path(&format!("/endpoints/{endpoint}/execute?limit=1000"));
+        let request = seller.client.request(reqwest::Method::GET, &path);
+        let answer = request.header("accept", accept).send().await;
+        let answer = answer.expect("an answer");
+        let status = answer.status();
+        let bytes = answer.bytes().await.expect("a page").to_vec();
+        assert_eq!(status, 200, "{accept}: {}", String::from_utf8_lossy(&bytes));
+        bytes
+    };
+    let written = page(&connection, "text/csv").await;
+    for (format, accept) in [
+        ("csv", "text/csv"),
+        ("jsonl", "application/x-ndjson"),
+        ("parquet", "application/vnd.apache.parquet"),
+    ] {
+        let file = page(&connection, accept).await;
+        let folder = archive(&[(&format!("stock.{format}"), &file)]);
+        let name = format!("{format}.tar");
+        let connection = seller.file("files", &name, folder).await;
+        let read = page(&connection, "text/csv").await;
+        let [read, written] = [&read, &written].map(|bytes| String::from_utf8_lossy(bytes));
+        assert_eq!(read, written, "{format}");
+    }
 }
 
 /// Nothing but queries of the file's own tables is run, and what is wrong with a file is told to who owns it.
@@ -198,10 +245,11 @@ async fn real_files_stop_in_time() {
     assert_eq!(next.at("/data/answer_value"), 1_999);
 }
 
-/// A tar archive of texts: a header of 512 bytes for each, and its bytes up to the next multiple of that.
-pub fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+/// A tar archive: a header of 512 bytes for each, and its bytes up to the next multiple of that.
+pub fn archive<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, text) in files {
+        let text = text.as_ref();
         let mut header = [0_u8; 512];
         header[..name.len()].copy_from_slice(name.as_bytes());
         header[100..107].copy_from_slice(b"0000644");
@@ -213,7 +261,7 @@ pub fn archive(files: &[(&str, &str)]) -> Vec<u8> {
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
         header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         bytes.extend_from_slice(&header);
-        bytes.extend_from_slice(text.as_bytes());
+        bytes.extend_from_slice(text);
         bytes.resize(bytes.len().next_multiple_of(512), 0);
     }
     bytes.resize(bytes.len() + 1_024, 0);
