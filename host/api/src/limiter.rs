@@ -12,6 +12,7 @@ use crate::unread::Tally;
 use bucket::Bucket;
 use parking_lot::Mutex;
 use souk_domain::actors::Actor;
+use souk_domain::ids::CompanyId;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -30,6 +31,8 @@ const SHARDS: usize = 32;
 const ACTORS_PER_SHARD: usize = 2_000;
 /// Addresses kept per shard; when all windows are live, the rest share one bucket rather than memory.
 const ADDRESSES_PER_SHARD: usize = 4_000;
+/// Windows of companies kept before those that are over are swept: about 150 bytes each.
+const COMPANIES_MAX: usize = 10_000;
 /// Eighths of a company's places for calls that run a connector, from which on the hourly limit of its keys is halved, and then quartered.
 const LOAD_HIGH: u32 = 4;
 const LOAD_FULL: u32 = 7;
@@ -51,6 +54,8 @@ pub struct Limiter {
     actors: Shards<Actor, Arc<Buckets>>,
     addresses: Shards<IpAddr, Arc<Address>>,
     overflow: Arc<Address>,
+    /// By what is counted.
+    companies: Mutex<HashMap<(CompanyId, &'static str), Arc<Bucket>>>,
     hasher: RandomState,
     operations: Arc<[&'static str]>,
     shared: Option<Arc<Shared>>,
@@ -68,6 +73,7 @@ impl Limiter {
             actors: (0..SHARDS).map(|_| Mutex::default()).collect(),
             addresses: (0..SHARDS).map(|_| Mutex::default()).collect(),
             overflow: Arc::default(),
+            companies: Mutex::default(),
             hasher: RandomState::new(),
             operations: operations.into(),
             shared,
@@ -118,6 +124,19 @@ impl Limiter {
         counted.sign_ins.take(shared, name, limit, now).await
     }
 
+    /// Spends one of what a company may do in an hour, whichever of its keys asks.
+    pub async fn take_of_company(
+        &self,
+        company: &CompanyId,
+        what: &'static str,
+        limit: u32,
+        now: u32,
+    ) -> Result<Quota, Quota> {
+        let name = || format!("{company}:{what}");
+        let counted = self.company(company, what, now);
+        counted.take(self.shared.as_deref(), name, limit, now).await
+    }
+
     /// Undoes a [`Limiter::take_address`].
     pub fn give_back_address(&self, address: IpAddr, now: u32) {
         self.address(address, now).requests.give_back(now);
@@ -140,6 +159,17 @@ impl Limiter {
     /// Whether hosts count together; `None` when this one was not told where.
     pub fn is_shared(&self) -> Option<bool> {
         self.shared.as_ref().map(|shared| shared.is_available())
+    }
+
+    fn company(&self, company: &CompanyId, what: &'static str, now: u32) -> Arc<Bucket> {
+        let mut companies = self.companies.lock();
+        if companies.len() >= COMPANIES_MAX {
+            companies.retain(|_, bucket| Arc::strong_count(bucket) > 1 || !bucket.is_over(now));
+        }
+        companies
+            .entry((company.clone(), what))
+            .or_default()
+            .clone()
     }
 
     fn address(&self, address: IpAddr, now: u32) -> Arc<Address> {
@@ -190,7 +220,7 @@ mod tests {
     use super::*;
     use crate::unread::Unread;
     use futures_util::FutureExt;
-    use souk_domain::ids::{CompanyId, KeyId};
+    use souk_domain::ids::KeyId;
 
     const NOW: u32 = 1_700_000_000;
 
@@ -233,6 +263,25 @@ mod tests {
         }
         limiter.give_back_address(address, NOW + 1);
         assert!(now(limiter.take_address(address, NOW + 1)).is_ok());
+    }
+
+    /// A company has an hour of its own for each thing, and windows that are over make room for others.
+    #[test]
+    fn companies_are_counted_each_for_itself() {
+        let limiter = Limiter::new(&[], 1, None);
+        let [one, other] = [(); 2].map(|()| CompanyId::generate());
+        let take = |company: &CompanyId, what: &'static str, second: u32| {
+            now(limiter.take_of_company(company, what, 1, second))
+        };
+        assert!(take(&one, "a", NOW).is_ok());
+        assert_eq!(take(&one, "a", NOW).unwrap_err().reset, NOW + 3600);
+        assert!(take(&one, "b", NOW).is_ok());
+        assert!(take(&other, "a", NOW).is_ok());
+        for _ in 0..COMPANIES_MAX {
+            assert!(take(&CompanyId::generate(), "a", NOW).is_ok());
+        }
+        assert!(take(&one, "a", NOW + 3600).is_ok());
+        assert_eq!(limiter.companies.lock().len(), 1);
     }
 
     /// The 129th call in flight is refused until one ends.

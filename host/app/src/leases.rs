@@ -216,12 +216,44 @@ impl<K: Kind> Loop<K> {
                 }
                 Ok(claimed)
             })
-            .await?;
+            .await;
+        let claimed = match claimed {
+            Ok(claimed) => claimed,
+            // It would be refused again and again. What is due waits for the next turn.
+            Err(error) if error.is_refusal() => {
+                tracing::error!(%error, "{} could not be written down together", K::WHAT);
+                return self.record_each(now).await;
+            }
+            Err(error) => return Err(error),
+        };
         self.ended.clear();
         for (claimed, concerns) in claimed {
             let task = self.attempts.spawn(self.kind.clone().attempt(claimed));
             let concerned = concerns.into_iter().map(|(who, _)| who).collect();
             self.in_flight.insert(task.id(), concerned);
+        }
+        Ok(())
+    }
+
+    /// Writes down what has ended one by one: what the store refuses is left out, so that the others do not wait with it. Its lease ends, and it is
+    /// attempted again.
+    async fn record_each(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        while let Some(ended) = self.ended.last() {
+            let recorded = self
+                .app
+                .db
+                .write(async |write| -> Result<_, StoreError> {
+                    self.kind.record(write, ended, &self.claimant, now).await
+                })
+                .await;
+            match recorded {
+                Ok(()) => {}
+                Err(error) if error.is_refusal() => {
+                    tracing::error!(%error, "the end of one of the {} could not be written down", K::WHAT);
+                }
+                Err(error) => return Err(error),
+            }
+            self.ended.pop();
         }
         Ok(())
     }
@@ -254,5 +286,141 @@ impl<K: Kind> Loop<K> {
         });
         due.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         Ok(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::Parts;
+    use crate::bounds::CompanyBounds;
+    use crate::payments::Payments;
+    use crate::payments::manual::Manual;
+    use parking_lot::Mutex;
+    use souk_outbound::EgressPolicy;
+    use souk_sandbox::{Compiler, Options, Sandbox};
+    use souk_store::sealing::Sealer;
+    use souk_store::teller::Teller;
+    use souk_store::{Db, OpenOptions};
+    use std::path::Path;
+
+    /// Never taken by a store.
+    const REFUSED: u32 = 2;
+
+    /// Numbers, of which one is refused and all are while the store is busy.
+    #[derive(Clone, Default)]
+    struct Numbers {
+        recorded: Arc<Mutex<Vec<u32>>>,
+        is_busy: bool,
+    }
+
+    impl Kind for Numbers {
+        const WHAT: &'static str = "numbers";
+        const IN_FLIGHT_MAX: usize = 4;
+        const LEASE: Duration = Duration::from_secs(60);
+        const POLL: Duration = Duration::from_secs(1);
+
+        type Id = u32;
+        type Concerned = CompanyId;
+        type Claimed = u32;
+        type Ended = u32;
+
+        async fn due(
+            &self,
+            _: &mut Read,
+            _: Timestamp,
+            _: i64,
+        ) -> Result<Vec<Due<Self>>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        async fn claim(
+            &self,
+            _: &mut Write,
+            _: &u32,
+            _: &Claim<'_>,
+        ) -> Result<Option<u32>, StoreError> {
+            Ok(None)
+        }
+
+        async fn attempt(self, claimed: u32) -> u32 {
+            claimed
+        }
+
+        fn order(one: &u32, other: &u32) -> Ordering {
+            one.cmp(other)
+        }
+
+        async fn record(
+            &self,
+            _: &mut Write,
+            ended: &u32,
+            _: &str,
+            _: Timestamp,
+        ) -> Result<(), StoreError> {
+            if self.is_busy {
+                return Err(StoreError::Busy);
+            }
+            if *ended == REFUSED {
+                return Err(StoreError::Corrupt("it has a zero in it".to_owned()));
+            }
+            self.recorded.lock().push(*ended);
+            Ok(())
+        }
+
+        async fn release_all(&self, _: &mut Write) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    async fn app(directory: &Path) -> App {
+        let path = |name: &str| directory.join(name);
+        let url = format!("sqlite:{}", path("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let compiler = Compiler::Child {
+            program: "/nonexistent".into(),
+            args: Vec::new(),
+        };
+        let egress = EgressPolicy::public_only();
+        let options = Options::new(path("compiled"), egress.clone(), compiler);
+        App::new(Parts {
+            teller: Teller::open(&db).await.unwrap(),
+            db,
+            sandbox: Sandbox::new(options).unwrap(),
+            egress,
+            sealer: Sealer::open(&path("master.key")).unwrap(),
+            files_dir: path("files"),
+            shared_files: None,
+            company_file_bytes_max: 1 << 20,
+            payments: Payments::new(Arc::new(Manual)),
+            identity: None,
+            mail: None,
+            bounds: CompanyBounds::default(),
+        })
+    }
+
+    /// What the store refuses is left out, and the others are written down; where the store is busy all of it waits.
+    #[tokio::test]
+    async fn what_is_refused_keeps_nothing_else_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut work = Loop {
+            app: app(directory.path()).await,
+            kind: Numbers::default(),
+            claimant: "a host".to_owned(),
+            attempts: JoinSet::new(),
+            in_flight: HashMap::new(),
+            ended: vec![3, REFUSED, 1],
+        };
+        work.kind.is_busy = true;
+        assert!(matches!(work.turn(false).await, Err(StoreError::Busy)));
+        assert_eq!(work.ended.len(), 3);
+        work.kind.is_busy = false;
+        work.turn(false).await.unwrap();
+        assert!(work.ended.is_empty());
+        // 1 was in the transaction that was refused, too.
+        assert_eq!(*work.kind.recorded.lock(), [1, 3, 1]);
+        work.ended.push(4);
+        work.turn(false).await.unwrap();
+        assert_eq!(work.kind.recorded.lock().last(), Some(&4));
     }
 }

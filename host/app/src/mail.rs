@@ -3,20 +3,32 @@
 //! Refuses to know what is written and why. The relay is dialled by lettre and not through `souk-outbound`: it is the operator's, its address is
 //! no company's choice, and STARTTLS changes the connection while it is spoken on.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::{Mailbox, header::ContentType};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+use parking_lot::Mutex;
+use souk_domain::ids::CompanyId;
+use tokio::sync::Semaphore;
 use url::{Host, Url};
 
 /// Of one command, and of all of them together: somebody waits for it.
 const COMMAND_MAX: Duration = Duration::from_secs(5);
 const SENT_WITHIN: Duration = Duration::from_secs(10);
+/// Handed to the relay at once: it is the operator's own, and need not hold more for us.
+const UNDER_WAY_MAX: usize = 8;
+/// … and of one company, so that others' go on where a relay is slow.
+const UNDER_WAY_PER_COMPANY: usize = 2;
 
 pub struct Mailer {
     relay: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
     within: Duration,
+    /// Places of mails under way: in all, and of each company that has one under way or waiting.
+    places: Semaphore,
+    companies: Mutex<HashMap<CompanyId, Arc<Semaphore>>>,
 }
 
 /// What an operator wrote that cannot be used.
@@ -54,11 +66,19 @@ impl Mailer {
             relay: relay.timeout(Some(COMMAND_MAX.min(within))).build(),
             from,
             within,
+            places: Semaphore::new(UNDER_WAY_MAX),
+            companies: Mutex::default(),
         })
     }
 
-    /// Hands a text to the relay. Whether it arrives, nobody knows.
-    pub async fn send(&self, to: &str, subject: &str, text: String) -> Result<(), MailError> {
+    /// Hands a text to the relay, at a company's word and in its turn. Whether it arrives, nobody knows.
+    pub async fn send(
+        &self,
+        company: &CompanyId,
+        to: &str,
+        subject: &str,
+        text: String,
+    ) -> Result<(), MailError> {
         let failed = |error: String| MailError(error);
         let to = to.parse().map_err(|error| failed(format!("{error}")));
         let message = Message::builder()
@@ -68,11 +88,28 @@ impl Mailer {
             .header(ContentType::TEXT_PLAIN)
             .body(text)
             .map_err(|error| failed(error.to_string()))?;
-        match tokio::time::timeout(self.within, self.relay.send(message)).await {
+        let handed = async {
+            let own = self.places_of(company);
+            // The company's first: who waits for it holds no place of others.
+            let _own = own.acquire().await;
+            let _place = self.places.acquire().await;
+            self.relay.send(message).await
+        };
+        match tokio::time::timeout(self.within, handed).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(failed(error.to_string())),
             Err(_) => Err(failed("the relay did not take it in time".to_owned())),
         }
+    }
+
+    fn places_of(&self, company: &CompanyId) -> Arc<Semaphore> {
+        let mut companies = self.companies.lock();
+        companies.retain(|_, places| Arc::strong_count(places) > 1);
+        let places = || Arc::new(Semaphore::new(UNDER_WAY_PER_COMPANY));
+        companies
+            .entry(company.clone())
+            .or_insert_with(places)
+            .clone()
     }
 }
 
@@ -102,7 +139,9 @@ fn check(url: &str) -> Result<(), SettingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use futures_util::future::join_all;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
@@ -135,12 +174,52 @@ mod tests {
         assert!(Mailer::new("smtp://localhost", "nobody").is_err());
     }
 
+    /// However many are sent at once, a relay that says nothing holds two of a company and eight in all.
+    #[tokio::test]
+    async fn few_are_under_way() {
+        for (companies, expected) in [(1, UNDER_WAY_PER_COMPANY), (6, UNDER_WAY_MAX)] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("smtp://{}", listener.local_addr().unwrap());
+            let taken = Arc::new(AtomicUsize::new(0));
+            let counted = taken.clone();
+            tokio::spawn(async move {
+                let mut held = Vec::new();
+                while let Ok((stream, _)) = listener.accept().await {
+                    held.push(stream);
+                    counted.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            let mailer = &Mailer::new(&url, FROM).unwrap();
+            let companies: Vec<_> = (0..companies).map(|_| CompanyId::generate()).collect();
+            let sends = companies.iter().flat_map(|company| {
+                (0..5).map(move |_| mailer.send(company, "ann@example.org", "s", "t".to_owned()))
+            });
+            // Well before the relay is given up, and somebody else's turn comes.
+            let looked = async {
+                let since = Instant::now();
+                while taken.load(Ordering::SeqCst) < expected {
+                    assert!(since.elapsed() < COMMAND_MAX, "too few are sent");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            };
+            tokio::select! {
+                _ = join_all(sends) => panic!("nobody answers"),
+                () = looked => {}
+            }
+            assert_eq!(taken.load(Ordering::SeqCst), expected);
+        }
+    }
+
     /// A relay that refuses, says nothing or shows a certificate that nobody vouches for has taken nothing.
     #[tokio::test]
     async fn a_relay_may_fail() {
         let send = async |url: String| {
             let mailer = Mailer::within(&url, FROM, Duration::from_millis(500)).unwrap();
-            let sent = mailer.send("ann@example.org", "s", "t".to_owned()).await;
+            let company = CompanyId::generate();
+            let sent = mailer
+                .send(&company, "ann@example.org", "s", "t".to_owned())
+                .await;
             sent.unwrap_err().to_string()
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -11,7 +11,7 @@ use crate::bulk::Bulk;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::events::{self, Event};
-use crate::fields::{Fields, corrupt};
+use crate::fields::{Fields, corrupt, without_nul};
 use crate::leases::{self, Claim, Due};
 use crate::lists::{List, Listed, Part, Values};
 use serde_json::{Value, json};
@@ -389,7 +389,7 @@ pub async fn record(
     .bind(json!(evaluated.history).to_string())
     .bind(now.micros())
     .bind(standing.last_triggered_at.map(Timestamp::micros))
-    .bind(&evaluated.error)
+    .bind(evaluated.error.as_deref().map(without_nul))
     .bind(evaluated.next_check_at.micros())
     .execute(&mut **write)
     .await?;
@@ -431,6 +431,11 @@ async fn happened(
     let (_, threshold, _) = condition_texts(&alert.written.condition);
     let value = evaluated.answer.as_ref().map(answer_text);
     let is_mailed = alert.written.notify_by_mail && told(before, state).is_some();
+    let mail = match is_mailed {
+        true => Some(mails::begin(write, &alert.company_id).await?),
+        false => None,
+    };
+    let waits = mail == Some(MailStatus::Pending);
     let deliveries = match told(before, state) {
         Some(kind) => {
             let data = json!({
@@ -446,8 +451,9 @@ async fn happened(
         None => Vec::new(),
     };
     sqlx::query(
-        "INSERT INTO alert_events (id, alert_id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at, mail_status, mail_next_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        "INSERT INTO alert_events (id, alert_id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at, mail_status, mail_next_at,
+                                   mail_company)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind(id.as_str())
     .bind(alert.id.as_str())
@@ -455,12 +461,13 @@ async fn happened(
     .bind(before.as_str())
     .bind(value)
     .bind(threshold)
-    .bind(&evaluated.error)
+    .bind(evaluated.error.as_deref().map(without_nul))
     .bind(evaluated.execution.as_ref().map(ExecutionId::as_str))
     .bind(json!(deliveries).to_string())
     .bind(now.micros())
-    .bind(is_mailed.then_some(MailStatus::Pending.as_str()))
-    .bind(is_mailed.then(|| now.micros()))
+    .bind(mail.map(MailStatus::as_str))
+    .bind(waits.then(|| now.micros()))
+    .bind(waits.then_some(alert.company_id.as_str()))
     .execute(&mut **write)
     .await?;
     sqlx::query(

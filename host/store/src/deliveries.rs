@@ -6,7 +6,7 @@
 use crate::audit;
 use crate::db::{Db, Write};
 use crate::error::StoreError;
-use crate::fields::{Fields, corrupt};
+use crate::fields::{Fields, corrupt, without_nul};
 use crate::leases::{self, Claim};
 use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
@@ -188,7 +188,7 @@ pub async fn record(
     .bind(status.as_str())
     .bind(next)
     .bind(response_code.map(i64::from))
-    .bind(error)
+    .bind(error.map(without_nul))
     .bind((*attempted == Attempted::Delivered).then(|| now.micros()))
     .execute(&mut **write)
     .await?;

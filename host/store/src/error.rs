@@ -30,7 +30,7 @@ impl StoreError {
     }
 
     /// Whether the store answered and said no, so that trying the same again is pointless.
-    pub(crate) fn is_refusal(&self) -> bool {
+    pub fn is_refusal(&self) -> bool {
         !matches!(self, Self::Busy | Self::Unavailable(_))
     }
 

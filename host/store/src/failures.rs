@@ -7,7 +7,7 @@ use crate::bulk::{Bulk, Script};
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::executions::{Outcome, Run};
-use crate::fields::Fields;
+use crate::fields::{Fields, without_nul};
 use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, ExecutionId, RequestId};
 use souk_domain::time::Timestamp;
@@ -74,9 +74,11 @@ pub(crate) fn insert(script: &mut Script, failed: &[(&Run, &Reason)]) {
             _ => (None, None),
         };
         let cut = |text: &str, chars: usize| match text.char_indices().nth(chars) {
-            Some((end, _)) => text[..end].replace('\0', ""),
-            None => text.replace('\0', ""),
+            Some((end, _)) => without_nul(&text[..end]),
+            None => without_nul(text),
         };
+        let code = reason.and_then(|reason| reason.code.as_deref());
+        let code = code.map(|code| cut(code, MESSAGE_CHARS_MAX));
         let message = reason.map(|reason| cut(&reason.message, MESSAGE_CHARS_MAX));
         let detail = reason.and_then(|reason| reason.detail.as_deref());
         let detail = detail.map(|detail| cut(detail, DETAIL_CHARS_MAX));
@@ -92,7 +94,7 @@ pub(crate) fn insert(script: &mut Script, failed: &[(&Run, &Reason)]) {
             .text(class)
             .text(reason.and_then(|reason| reason.reason))
             .text(blame)
-            .text(reason.and_then(|reason| reason.code.as_deref()))
+            .text(code.as_deref())
             .text(source_code.as_deref())
             .text(message.as_deref())
             .text(detail.as_deref())

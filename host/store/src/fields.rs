@@ -1,4 +1,4 @@
-//! Reading columns in the house dialect: ids and texts are TEXT, times BIGINT microseconds, flags SMALLINT, money BIGINT.
+//! Columns in the house dialect: ids and texts are TEXT, times BIGINT microseconds, flags SMALLINT, money BIGINT.
 
 use crate::error::StoreError;
 use souk_domain::money::Credits;
@@ -65,6 +65,11 @@ impl Fields for AnyRow {
     fn number_opt(&self, column: &str) -> Result<Option<i64>, StoreError> {
         Ok(self.try_get(column)?)
     }
+}
+
+/// The words of a source, a connector or a platform, without the U+0000 that PostgreSQL takes in no text: it would refuse the whole transaction.
+pub(crate) fn without_nul(text: &str) -> String {
+    text.replace('\0', "")
 }
 
 /// A stored value that does not read back.

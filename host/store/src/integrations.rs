@@ -3,7 +3,7 @@
 
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::fields::{Fields, corrupt};
+use crate::fields::{Fields, corrupt, without_nul};
 use crate::lists::{List, Listed, Part, Values};
 use crate::publications;
 use serde_json::json;
@@ -166,7 +166,7 @@ pub async fn record_test(
     .bind(integration.company_id.as_str())
     .bind(integration.revision)
     .bind(status.as_str())
-    .bind(error)
+    .bind(error.map(without_nul))
     .bind(now.micros())
     .execute(&mut **write)
     .await?;

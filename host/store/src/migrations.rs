@@ -168,6 +168,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "schema bytes",
         include_str!("../migrations/0049_schema_bytes.sql"),
     ),
+    (
+        50,
+        "mails of companies",
+        include_str!("../migrations/0050_mails_of_companies.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -5,7 +5,7 @@
 
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::fields::{Fields, corrupt};
+use crate::fields::{Fields, corrupt, without_nul};
 use crate::integrations::Integration;
 use crate::leases::{self, Claim, Due};
 use crate::lists::{List, Listed, Part, Values};
@@ -187,9 +187,9 @@ pub async fn record(
     .bind(publication.requests)
     .bind(state.as_str())
     .bind(next)
-    .bind(error)
-    .bind(remote_id)
-    .bind(url)
+    .bind(error.map(String::as_str).map(without_nul))
+    .bind(remote_id.map(without_nul))
+    .bind(url.map(without_nul))
     .bind(published_at)
     .bind(now.micros())
     .execute(&mut **write)

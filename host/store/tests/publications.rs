@@ -254,6 +254,32 @@ async fn a_publication_lives() {
     }
 }
 
+/// What a publisher says with a zero in it is written down without, on a server that would refuse it, too.
+#[tokio::test]
+async fn a_zero_in_a_text_refuses_nothing() {
+    for store in stores().await {
+        let blog = Blog::new(&store, "acme").await;
+        let (db, now) = (&store.db, db::now());
+        let post = blog.post(db).await;
+        let asked = blog.request(db, &post, now).await.unwrap();
+        let claimed = claim(db, &asked, "a", now).await.unwrap();
+        let failed = Attempted::Again(now, "do\0wn".into());
+        assert!(record(db, &claimed, "a", failed).await);
+        assert_eq!(only(db, &post).await.last_error.as_deref(), Some("down"));
+        let claimed = claim(db, &asked, "a", now).await.unwrap();
+        let done = Attempted::Published {
+            remote_id: Some("se\0ven".into()),
+            url: Some("https://blog.example.com/\0seven".into()),
+        };
+        assert!(record(db, &claimed, "a", done).await);
+        let there = only(db, &post).await;
+        assert_eq!(
+            (there.remote_id.as_deref(), there.url.as_deref()),
+            (Some("seven"), Some("https://blog.example.com/seven"))
+        );
+    }
+}
+
 /// Companies take turns, each within its bounds; what waits for a deleted integration is given up; a deleted post has no publications.
 #[tokio::test]
 async fn companies_take_turns() {

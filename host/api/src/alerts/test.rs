@@ -1,4 +1,5 @@
 use super::find;
+use crate::mailed::{self, Mailed};
 use crate::{Accepted, ApiState, Caller, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -15,7 +16,7 @@ pub const OPERATION: Operation =
     Operation::post("test_alert", "/companies/{company_id}/alerts/{alert_id}/test")
         .about("Alerts", "Send what an alert would send")
         .notes(
-            "An `alert.triggered` with `\"test\": true`, to whom the alert tells: by mail too, where that is wanted, once and at once. Nothing is evaluated and nothing charged, and its state stays.",
+            "An `alert.triggered` with `\"test\": true`, to whom the alert tells: by mail too, where that is wanted, once and at once. Nothing is evaluated and nothing charged, and its state stays. A company has 100 tests an hour.",
         )
         .needs(Role::DataScientist, Permission::Write)
         .hourly(HOURLY);
@@ -36,6 +37,7 @@ pub async fn test_alert(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AlertId)>,
 ) -> Result<Accepted<TestOut>, Problem> {
+    mailed::spend(&api, &caller, Mailed::AlertTests).await?;
     let (alert, delivery_ids) = api
         .db()
         .write(async |write| -> Result<_, Problem> {

@@ -1,6 +1,7 @@
 use super::invite::{self, INVITATIONS_HOURLY, InvitationOut};
 use super::{check_role, job_function, role};
 use crate::companies::shape::UserOut;
+use crate::mailed::{self, Mailed};
 use crate::refusals::{CONFLICT, EMAIL_TAKEN, ROLE_ESCALATION, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Operation, Problem, Text};
 use axum::extract::State;
@@ -18,7 +19,7 @@ pub const OPERATION: Operation = Operation::post("create_user", "/companies/{com
         "The user is `invited` until it comes in by the invitation's link, which holds for 7 days; it is mailed, or, by a host without mail, shown in this \
          answer. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
          stands before the `@`; without `role_id` it is 1, and it is at most the caller's (403 `ROLE_ESCALATION`). A company has at most 1,000 \
-         users.",
+         users, and 200 invitations an hour.",
     )
     .needs(Role::Admin, Permission::Write)
     .hourly(INVITATIONS_HOURLY)
@@ -71,6 +72,7 @@ pub async fn create_user(
         job_function_id,
         status: UserStatus::Invited,
     };
+    mailed::spend(&api, &caller, Mailed::Invitations).await?;
     let token = Token::generate();
     let (user, invitation) = api
         .db()

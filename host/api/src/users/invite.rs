@@ -1,4 +1,5 @@
 use super::{check_may_manage, find};
+use crate::mailed::{self, Mailed};
 use crate::refusals::INVALID_STATE;
 use crate::sessions::page;
 use crate::{ApiState, Caller, DataOnce, Operation, Path, Problem};
@@ -21,7 +22,9 @@ pub const OPERATION: Operation = Operation::post(
     "/companies/{company_id}/users/{user_id}/invitation",
 )
 .about("Users", "Invite a user again")
-.notes("Makes the invitation from before void. For a user who has not come in yet.")
+.notes(
+    "Makes the invitation from before void. For a user who has not come in yet. A company has 200 invitations an hour, first ones included.",
+)
 .needs(Role::Admin, Permission::Write)
 .hourly(INVITATIONS_HOURLY)
 .refuses(&[INVALID_STATE]);
@@ -52,6 +55,7 @@ pub async fn invite_user(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, UserId)>,
 ) -> Result<DataOnce<InvitationOut>, Problem> {
+    mailed::spend(&api, &caller, Mailed::Invitations).await?;
     let token = Token::generate();
     let (user, invitation) = api
         .db()
@@ -127,6 +131,6 @@ async fn mail(
         invitation.expires_at
     );
     let subject = format!("Invitation to {name}");
-    let sent = mailer.send(email, &subject, text).await;
+    let sent = mailer.send(&user.company_id, email, &subject, text).await;
     sent.map(|()| true).map_err(|error| error.to_string())
 }

@@ -386,3 +386,42 @@ async fn alerts_are_counted() {
     watch(&world, &acme, body()).await.expect(201);
     watch(&world, &acme, body()).await.expect(409);
 }
+
+/// A company has a hundred tests an hour, whichever of its keys asks; another one has its own, and nothing is sent beyond.
+#[tokio::test]
+async fn tests_are_counted_for_their_company() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let asset = asset(&world, &other, ResultType::Number).await;
+    let hook = json!({"url": "https://93.184.216.34/souk"});
+    let hook = world.post(&acme.key, &acme.path("/webhooks"), hook).await;
+    let hook = hook.expect(201).text("/data/id");
+    let made = watch(&world, &acme, json!({"asset_id": asset})).await;
+    let test = acme.path(&format!(
+        "/alerts/{}/test",
+        made.expect(201).text("/data/id")
+    ));
+    let key = json!({"name": "second", "role_id": 4});
+    let second = world.post(&acme.key, &acme.path("/api-keys"), key).await;
+    let second = second.expect(201).text("/data/key");
+    for (key, times) in [(&acme.key, 60), (&second, 40)] {
+        for _ in 0..times {
+            world.post(key, &test, json!({})).await.expect(202);
+        }
+    }
+    let refused = world.post(&second, &test, json!({})).await;
+    let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(refused.text("/error/details/scope"), "company");
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((3_000..=3_600).contains(&wait), "{wait}");
+    let deliveries = acme.path(&format!("/webhooks/{hook}/deliveries"));
+    let sent = world.get(&acme.key, &deliveries).await.expect(200);
+    assert_eq!(sent.at("/meta/total"), 100);
+
+    let made = watch(&world, &other, json!({"asset_id": asset})).await;
+    let test = other.path(&format!(
+        "/alerts/{}/test",
+        made.expect(201).text("/data/id")
+    ));
+    world.post(&other.key, &test, json!({})).await.expect(202);
+}

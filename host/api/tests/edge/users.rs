@@ -368,3 +368,33 @@ async fn keys_follow_their_user() {
     let reader = world.get(&acme.key, &reader).await.expect(200);
     assert_eq!(reader.at("/data/revocation_reason"), "its user was removed");
 }
+
+/// A company has two hundred invitations an hour, first ones and further ones, whichever of its keys asks; another one has its own.
+#[tokio::test]
+async fn invitations_are_counted_for_their_company() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let ann = json!({"email": "ann@example.org"});
+    let ann = world.invite(&acme, ann).await.expect(201);
+    let again = acme.path(&format!("/users/{}/invitation", ann.text("/data/id")));
+    let key = json!({"name": "second", "role_id": 4});
+    let second = world.post(&acme.key, &acme.path("/api-keys"), key).await;
+    let second = second.expect(201).text("/data/key");
+    for (key, times) in [(&acme.key, 100), (&second, 99)] {
+        for _ in 0..times {
+            world.post(key, &again, json!({})).await.expect(200);
+        }
+    }
+    let bob = json!({"email": "bob@example.org"});
+    for refused in [
+        world.post(&second, &again, json!({})).await,
+        world.invite(&acme, bob.clone()).await,
+    ] {
+        let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+        assert_eq!(refused.text("/error/details/scope"), "company");
+        let wait: u64 = refused.header("retry-after").parse().unwrap();
+        assert!((3_000..=3_600).contains(&wait), "{wait}");
+    }
+    // Nothing was written: the address is free.
+    world.invite(&other, bob).await.expect(201);
+}

@@ -3,7 +3,7 @@
 //! Hosts that share a store share the work: whoever moves an event's next attempt forward sends it. A host that dies between sending and writing
 //! that down sends once more.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -21,9 +21,10 @@ use crate::background::Background;
 use crate::mail::Mailer;
 
 const POLL: Duration = Duration::from_secs(1);
-/// Sent beside each other: the relay is the operator's own, and need not hold more for us.
-const IN_FLIGHT_MAX: usize = 8;
-const PER_COMPANY_MAX: i64 = 4;
+/// Sent beside each other: half of what the relay is handed at once ([`crate::mail`]), the other half is for those who wait for an answer.
+const IN_FLIGHT_MAX: usize = 4;
+/// As many as the relay is handed of one company at once.
+const PER_COMPANY_MAX: i64 = 2;
 const LOOKED_AT_MAX: i64 = 64;
 /// Longer than a relay may take (10 s).
 const LEASE: Duration = Duration::from_secs(60);
@@ -83,10 +84,13 @@ impl Post {
         let due = mails::due(&mut read, now, PER_COMPANY_MAX, LOOKED_AT_MAX).await?;
         drop(read);
         let mut allowed = Vec::with_capacity(due.len());
+        let mut spent = BTreeSet::new();
         for mail in due {
             match self.may_send(&mail, now) {
                 true => allowed.push(mail),
-                false => self.put_off(&mail).await?,
+                false => {
+                    spent.insert(mail.company);
+                }
             }
         }
         let app = &self.app;
@@ -97,6 +101,10 @@ impl Post {
                 }
             })
             .await;
+        // After what was allowed: those of it that were taken are not due any more.
+        for company in &spent {
+            self.put_off(company, now).await?;
+        }
         Ok(())
     }
 
@@ -109,13 +117,12 @@ impl Post {
         *sent <= COMPANY_PER_HOUR_MAX
     }
 
-    async fn put_off(&self, mail: &Mail) -> Result<(), StoreError> {
+    async fn put_off(&self, company: &CompanyId, now: Timestamp) -> Result<(), StoreError> {
         let until = self.hour.after(HOUR);
         self.app
             .db
-            .write(async |write| mails::claim(write, mail, mail.attempts, until).await)
-            .await?;
-        Ok(())
+            .write(async |write| mails::put_off(write, company, now, until).await)
+            .await
     }
 }
 
@@ -129,7 +136,7 @@ async fn tell(app: &App, mailer: &Mailer, mail: &Mail) -> Result<(), StoreError>
     }
     let (subject, text) = written(&News::of(mail));
     let sent = match &mail.to {
-        Some(to) => mailer.send(to, &subject, text).await,
+        Some(to) => mailer.send(&mail.company, to, &subject, text).await,
         None => return end(app, mail, MailStatus::Failed, None).await,
     };
     let Err(error) = sent else {
@@ -174,7 +181,8 @@ pub async fn send_test(app: &App, alert: &Alert) -> Result<bool, StoreError> {
         return Ok(false);
     };
     let (subject, text) = written(&News::test(alert, app.clock.now()));
-    match mailer.send(&to, &subject, text).await {
+    let company = &alert.company_id;
+    match mailer.send(company, &to, &subject, text).await {
         Ok(()) => Ok(true),
         Err(error) => {
             tracing::warn!(%error, alert = %alert.id, "the mail of a test could not be sent");

@@ -12,6 +12,9 @@ use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+/// Of one company: two hours of what a host sends of it. What happens beyond is not told by mail.
+pub const WAITING_MAX: i64 = 200;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailStatus {
     Pending,
@@ -55,7 +58,25 @@ pub struct Mail {
     pub to: Option<String>,
 }
 
-/// What may be sent now: companies by turns, at most so many of each.
+/// How the mail of a change begins that a company wants to be told of: it waits, unless too many of its do.
+pub(super) async fn begin(
+    write: &mut Write,
+    company: &CompanyId,
+) -> Result<MailStatus, StoreError> {
+    let waiting = sqlx::query(
+        "SELECT COUNT(*) AS total FROM alert_events WHERE mail_company = $1 AND mail_next_at IS NOT NULL",
+    )
+    .bind(company.as_str())
+    .fetch_one(&mut **write)
+    .await?
+    .number("total")?;
+    Ok(match waiting < WAITING_MAX {
+        true => MailStatus::Pending,
+        false => MailStatus::Failed,
+    })
+}
+
+/// What may be sent now: companies by turns, at most so many of each. All that is due is looked at, but the texts only of what is chosen.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,
@@ -63,19 +84,21 @@ pub async fn due(
     limit: i64,
 ) -> Result<Vec<Mail>, StoreError> {
     let rows = sqlx::query(
-        "SELECT id, alert_id, company_id, asset_id, name, operator, state, value, threshold, message, occurred_at, mail_attempts,
-                mail_next_at, email
-         FROM (SELECT events.id, events.alert_id, alerts.company_id, alerts.asset_id, alerts.name, alerts.operator, events.state,
-                      events.value, events.threshold, events.message, events.occurred_at, events.mail_attempts, events.mail_next_at,
-                      CASE WHEN users.status = 'active' THEN users.email END AS email,
-                      ROW_NUMBER() OVER (PARTITION BY alerts.company_id ORDER BY events.mail_next_at, events.id) AS turn
-               FROM alert_events AS events
-               JOIN alerts ON alerts.id = events.alert_id
-               JOIN users ON users.id = alerts.user_id
-               WHERE events.mail_next_at <= $1) AS waiting
-         WHERE turn <= $2
-         ORDER BY turn, mail_next_at, id
-         LIMIT $3",
+        "SELECT events.id, events.alert_id, alerts.company_id, alerts.asset_id, alerts.name, alerts.operator, events.state, events.value,
+                events.threshold, events.message, events.occurred_at, events.mail_attempts, events.mail_next_at,
+                CASE WHEN users.status = 'active' THEN users.email END AS email
+         FROM (SELECT id, turn
+               FROM (SELECT id, mail_next_at,
+                            ROW_NUMBER() OVER (PARTITION BY mail_company ORDER BY mail_next_at, id) AS turn
+                     FROM alert_events
+                     WHERE mail_next_at <= $1) AS waiting
+               WHERE turn <= $2
+               ORDER BY turn, mail_next_at, id
+               LIMIT $3) AS chosen
+         JOIN alert_events AS events ON events.id = chosen.id
+         JOIN alerts ON alerts.id = events.alert_id
+         JOIN users ON users.id = alerts.user_id
+         ORDER BY chosen.turn, events.mail_next_at, events.id",
     )
     .bind(now.micros())
     .bind(per_company)
@@ -85,7 +108,25 @@ pub async fn due(
     rows.iter().map(from_row).collect()
 }
 
-/// Takes one to send it, or only puts it off, until `until`. `false`: somebody else was faster.
+/// Puts off all of a company's that are due, until `until`.
+pub async fn put_off(
+    write: &mut Write,
+    company: &CompanyId,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE alert_events SET mail_next_at = $3 WHERE mail_company = $1 AND mail_next_at <= $2",
+    )
+    .bind(company.as_str())
+    .bind(now.micros())
+    .bind(until.micros())
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// Takes one to send it: nobody else does until `until`. `false`: somebody else was faster.
 pub async fn claim(
     write: &mut Write,
     mail: &Mail,

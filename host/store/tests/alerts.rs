@@ -1,0 +1,166 @@
+//! Alerts in the store, on SQLite and on PostgreSQL: what an evaluation found is written down whatever it says, and mails wait by turns.
+
+mod support;
+
+use souk_domain::alerts::{Answer, Condition, Standing, State};
+use souk_domain::ids::{AlertId, AssetId, CompanyId};
+use souk_domain::time::Timestamp;
+use souk_store::alerts::mails::{self, Mail, WAITING_MAX};
+use souk_store::alerts::{self, Alert, AlertEvent, Evaluated, MailStatus, Written};
+use souk_store::founding::Founded;
+use souk_store::leases::Claim;
+use souk_store::{Db, Part, StoreError, db};
+use std::time::Duration;
+use support::{company, later, stores};
+
+const LEASE: Duration = Duration::from_secs(60);
+const HOST: &str = "a host";
+
+/// An alert that is due, and whose user wants mail.
+async fn alert(db: &Db, of: &Founded, now: Timestamp) -> AlertId {
+    let alert = Alert {
+        id: AlertId::generate(),
+        company_id: of.company.id.clone(),
+        user_id: of.user.id.clone(),
+        asset_id: AssetId::generate(),
+        written: Written {
+            name: "goals".to_owned(),
+            params: "{}".to_owned(),
+            condition: Condition::default(),
+            check_interval_seconds: 60,
+            consecutive_breaches: 1,
+            rearm_seconds: 0,
+            webhook_ids: Vec::new(),
+            max_credits_per_day: 100,
+            notify_by_mail: true,
+            is_active: true,
+        },
+        created_at: now,
+        updated_at: now,
+        revision: 1,
+        standing: Standing::NEW,
+        last_answer: None,
+        history: Vec::new(),
+        last_checked_at: None,
+        last_error: None,
+        spent_on: Timestamp::from_micros(0),
+        spent_credits: 0,
+        next_check_at: Some(now),
+    };
+    let inserted = db.write(async |write| alerts::insert(write, &alert, 1_000).await);
+    assert!(inserted.await.unwrap());
+    alert.id
+}
+
+/// Evaluates an alert as often: it fails, is well, fails again, and each of these changes is to be mailed.
+async fn change(db: &Db, id: &AlertId, times: i64, said: &str, now: Timestamp) {
+    let changed = db.write(async |write| -> Result<(), StoreError> {
+        for _ in 0..times {
+            let claim = Claim {
+                by: HOST,
+                now,
+                until: now.after(LEASE),
+            };
+            let claimed = alerts::claim(write, id, &claim).await?;
+            let claimed = claimed.expect("it is due");
+            let fails = claimed.standing.state != State::Error;
+            let state = match fails {
+                true => State::Error,
+                false => State::Ok,
+            };
+            let evaluated = Evaluated {
+                standing: Standing {
+                    state,
+                    ..claimed.standing.clone()
+                },
+                answer: Some(Answer::Text(said.to_owned())),
+                history: Vec::new(),
+                error: fails.then(|| said.to_owned()),
+                execution: None,
+                credits: 0,
+                next_check_at: now,
+            };
+            assert!(alerts::record(write, &claimed, HOST, &evaluated, now).await?);
+        }
+        Ok(())
+    });
+    changed.await.unwrap();
+}
+
+async fn newest(db: &Db, id: &AlertId) -> AlertEvent {
+    let mut read = db.read().await.unwrap();
+    let listed = alerts::list_events(&mut read, id, Part::first(1)).await;
+    listed.unwrap().0.remove(0)
+}
+
+/// A text with a zero in it is written down without, on a server that would refuse it, too.
+#[tokio::test]
+async fn a_zero_in_a_text_refuses_nothing() {
+    for store in stores().await {
+        let (db, now) = (&store.db, db::now());
+        let acme = company(db, "acme").await;
+        let id = alert(db, &acme, now).await;
+        change(db, &id, 1, "down\0 the drain", now).await;
+        let said = Some("down the drain");
+        assert_eq!(newest(db, &id).await.message.as_deref(), said);
+        let mut read = db.read().await.unwrap();
+        let found = alerts::get(&mut read, &acme.company.id, &id).await.unwrap();
+        let found = found.unwrap();
+        assert_eq!(found.last_error.as_deref(), said);
+        // An answer is JSON, where it is an escape like others.
+        let answered = Answer::Text("down\0 the drain".to_owned());
+        assert_eq!(found.last_answer, Some(answered));
+    }
+}
+
+/// Companies take turns; what one has waiting beyond its bound is not mailed; one that has sent enough is put off, all of it at once.
+#[tokio::test]
+async fn mails_wait_by_turns() {
+    const FIRST: i64 = 150;
+    for store in stores().await {
+        let (db, now) = (&store.db, db::now());
+        let (busy, other) = (company(db, "busy").await, company(db, "other").await);
+        let (first, second) = (alert(db, &busy, now).await, alert(db, &busy, now).await);
+        let theirs = alert(db, &other, now).await;
+        change(db, &first, FIRST, "down", now).await;
+        change(db, &second, WAITING_MAX - FIRST, "down", now).await;
+        change(db, &theirs, 1, "away", later(now, 1)).await;
+        let due = async |at: Timestamp| -> Vec<Mail> {
+            let mut read = db.read().await.unwrap();
+            mails::due(&mut read, at, 4, 64).await.unwrap()
+        };
+        let of = |mails: &[Mail], company: &CompanyId| {
+            let theirs = mails.iter().filter(|mail| mail.company == *company);
+            theirs.count()
+        };
+        let found = due(later(now, 2)).await;
+        assert_eq!(of(&found, &busy.company.id), 4);
+        let away = found[..2].iter().find(|mail| mail.alert == theirs).unwrap();
+        assert_eq!(
+            (away.state, away.message.as_deref(), away.name.as_str()),
+            (State::Error, Some("away"), "goals")
+        );
+        assert_eq!(found.len(), 5);
+
+        // The company's own others take its places, and nobody else's.
+        change(db, &second, 1, "down", later(now, 2)).await;
+        assert_eq!(newest(db, &second).await.mail, Some(MailStatus::Failed));
+        change(db, &theirs, 1, "away", later(now, 2)).await;
+        assert_eq!(newest(db, &theirs).await.mail, Some(MailStatus::Pending));
+        // One that was sent has left its place.
+        let sent = found.iter().find(|mail| mail.alert != theirs).unwrap();
+        let recorded =
+            db.write(async |write| mails::record(write, &sent.event, MailStatus::Sent, None).await);
+        recorded.await.unwrap();
+        change(db, &second, 1, "down", later(now, 3)).await;
+        assert_eq!(newest(db, &second).await.mail, Some(MailStatus::Pending));
+
+        let (at, until) = (later(now, 4), later(now, 3_600));
+        let put_off =
+            db.write(async |write| mails::put_off(write, &busy.company.id, at, until).await);
+        put_off.await.unwrap();
+        let found = due(at).await;
+        assert_eq!((found.len(), of(&found, &other.company.id)), (2, 2));
+        assert_eq!(of(&due(until).await, &busy.company.id), 4);
+    }
+}
