@@ -32,5 +32,6 @@ pub(crate) fn act(
         method: operation.verb.name(),
         path: uri.path().chars().take(PATH_CHARS_MAX).collect(),
         request: request.clone(),
+        is_keyless: caller.is_none(),
     })
 }

@@ -252,7 +252,7 @@ impl Call {
         self.operation.as_ref().map(|mounted| mounted.operation.id)
     }
 
-    /// Writes a problem's body, and the headers of every answer. Answers in whose tally its bytes are counted.
+    /// Writes a problem's body, and the headers of every answer. Answers in whose tally its bytes are counted; without a key it is nobody's.
     pub fn finish(
         mut self,
         state: &ApiState,
@@ -272,7 +272,10 @@ impl Call {
         self.write_headers(quota, scope, response);
         self.count_use(state, response);
         self.observe(state, response.status());
-        let (principal, _) = self.caller?;
+        let Some((principal, _)) = self.caller else {
+            unread::count(response, state.nobody());
+            return None;
+        };
         unread::count(response, &principal.unread);
         Some(principal)
     }

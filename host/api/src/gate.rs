@@ -1,5 +1,6 @@
 //! The order of checks, in one place: (0) body size, (a) key present, (b) well-formed, (c) known, active and not expired,
 //! (d) kind, company, role and permission, (e) limits. Then the turn of what only reads, and the query string; everything later is the handler's.
+//! Without a key there are (0), the address's limits and the query string; what reads the store then takes its place itself ([`crate::nobody`]).
 //!
 //! The gate never reads a body and never looks a path up in the store, except for platform staff in a foreign company.
 
@@ -15,7 +16,7 @@ use crate::problem::Problem;
 use crate::refusals;
 use crate::router::Names;
 use crate::state::ApiState;
-use crate::unread::{Tally, Turn};
+use crate::unread::{NOBODYS_BYTES_MAX, Tally, Turn};
 use crate::uploads::Place;
 use axum::extract::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -85,6 +86,7 @@ pub async fn pass(
                 call.spend_sign_in(state, limit).await?;
             }
             size?;
+            check_nobodys_unread(state, operation)?;
             request.extensions_mut().insert(names);
             return Ok(Passed {
                 in_flight: None,
@@ -145,7 +147,7 @@ pub async fn pass(
         }
     }
 
-    let is_read = !operation.runs_connector && operation.verb == Verb::Get;
+    let is_read = operation.reads_records();
     let read = match is_read {
         true => {
             let place = Box::pin(principal.unread.read()).await;
@@ -371,6 +373,17 @@ fn check_unread(
     let (bytes, bytes_max) = (principal.unread.bytes(), state.settings().unread_bytes_max);
     match bytes > bytes_max && (operation.runs_connector || operation.verb == Verb::Get) {
         true => Err(Problem::unread(bytes, bytes_max)),
+        false => Ok(()),
+    }
+}
+
+/// The same of all who have no key together. Probes are always answered.
+fn check_nobodys_unread(state: &ApiState, operation: &Operation) -> Result<(), Problem> {
+    let may_be_large = operation.verb == Verb::Get && !operation.is_probe();
+    match may_be_large && state.nobody().bytes() > NOBODYS_BYTES_MAX {
+        true => Err(Problem::unavailable(
+            "too many answers wait for clients without a key to read them; try again in a moment",
+        )),
         false => Ok(()),
     }
 }

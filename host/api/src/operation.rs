@@ -164,6 +164,12 @@ impl Operation {
         may_only_read && !self.is_change
     }
 
+    /// It only reads the host's own records: of a company few at a time do. Some need a body to say what they read.
+    pub const fn reads_records(&self) -> bool {
+        let only_reads = matches!(self.verb, Verb::Get) || self.only_reads();
+        only_reads && !self.runs_connector
+    }
+
     /// A signed-in user may do it with the cookie of a session.
     pub const fn takes_sessions(&self) -> bool {
         matches!(self.access, Access::Key { .. })

@@ -75,6 +75,11 @@ pub fn of(operation: &Operation, description: &Description) -> Vec<Refusal> {
     let has_key = operation.access != Access::Public;
     add(has_key, OF_KEYS);
     add(!has_key && !operation.is_probe(), &[RATE_LIMIT_EXCEEDED]);
+    // Others without a key have left too much unread.
+    add(
+        !has_key && !operation.is_probe() && operation.verb == Verb::Get,
+        &[SERVICE_UNAVAILABLE],
+    );
     add(
         has_key && operation.access != Access::Data,
         &[ENDPOINT_KEY_NOT_ALLOWED],
@@ -99,6 +104,10 @@ pub fn of(operation: &Operation, description: &Description) -> Vec<Refusal> {
     add(
         description.repeats_path && operation.path.contains("{company_id}"),
         &[PATH_BODY_MISMATCH],
+    );
+    add(
+        has_key && operation.reads_records(),
+        &[CONCURRENCY_LIMIT_EXCEEDED],
     );
     add(operation.runs_connector, OF_CONNECTORS);
     add(operation.billed, OF_BILLING);

@@ -205,8 +205,11 @@ fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
                     }
                 };
                 let principal = call.finish(&state, &mut response);
-                let tally = principal.as_ref().map(|principal| &principal.unread);
-                wish.grant(response, tally).await
+                let tally = match &principal {
+                    Some(principal) => &principal.unread,
+                    None => state.nobody(),
+                };
+                wish.grant(response, Some(tally)).await
             })
             .await
         });

@@ -6,7 +6,7 @@ use crate::observed::{Observed, Seen};
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::settings::Settings;
-use crate::unread::Unread;
+use crate::unread::{Tally, Unread};
 use crate::uploads::Uploads;
 use souk_app::App;
 use souk_domain::ids::CompanyId;
@@ -207,6 +207,11 @@ impl ApiState {
     /// Bytes of large answers that clients have not taken yet.
     pub fn unread_bytes(&self) -> u64 {
         self.0.unread.bytes()
+    }
+
+    /// What all together who have no key have not read, and have under way.
+    pub(crate) fn nobody(&self) -> &Arc<Tally> {
+        self.0.unread.nobody()
     }
 
     /// Bytes that uploads under way may come to hold.

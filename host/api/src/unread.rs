@@ -3,6 +3,7 @@
 //! A large answer stays in memory until its last byte is on the wire, and who reads slowly keeps it there. So each is counted with its
 //! company from the moment it is ready until the listener lets go of its bytes, and a company with too many of them gets no new ones.
 //! Sending is dear, too: while others are served, a company's large answers leave at a pace, and what reads the store for it takes turns.
+//! Those who have no key are counted together, like one more company.
 //! Knows no HTTP but bodies. Start reading at [`count`].
 
 use axum::body::Body;
@@ -23,6 +24,8 @@ use tokio::time::Sleep;
 
 /// Smaller answers are not counted: the kernel takes them whole, also from a client that does not read.
 const COUNTED_BYTES_MIN: u64 = 64 << 10;
+/// Bytes that all together who have no key may leave unread: what they are answered is small, but for the reference.
+pub const NOBODYS_BYTES_MAX: u64 = 64 << 20;
 /// Companies in the table before those that no cached key belongs to are swept: about 100 bytes each.
 const COMPANIES_MAX: usize = 10_000;
 /// A gigabit, for all of a company's clients together, where others' calls are in flight: more is felt by them, in the cores and on the wire.
@@ -33,6 +36,8 @@ const SENT_AT_ONCE: Duration = Duration::from_millis(125);
 const PIECE_BYTES: usize = 128 << 10;
 /// Reads of the host's own records that one company has under way: half of the store's readers, so that others always find one.
 const READS_AT_ONCE: usize = 4;
+/// The same of all together who have no key: a quarter of the store's readers, from however many addresses they ask.
+const NOBODYS_READS_AT_ONCE: usize = 2;
 /// Those that wait for one to end, and for how long at the most.
 const READS_WAITING_MAX: u32 = 64;
 const READ_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -42,6 +47,7 @@ const TURN_MAX: Duration = Duration::from_millis(250);
 /// What all companies have not read.
 pub struct Unread {
     companies: Mutex<HashMap<CompanyId, Arc<Tally>>>,
+    nobody: Arc<Tally>,
     all: Arc<All>,
 }
 
@@ -79,15 +85,21 @@ pub type Turn = OwnedSemaphorePermit;
 impl Unread {
     /// Both of one company: the bytes that its clients may leave, and how many of its reads go on at a time.
     pub fn new(bytes_max: u64, turns: usize) -> Unread {
-        let all = All {
+        let all = Arc::new(All {
             bytes_max,
             turns,
             ..All::default()
-        };
+        });
         Unread {
             companies: Mutex::default(),
-            all: Arc::new(all),
+            nobody: Tally::new(&all, NOBODYS_READS_AT_ONCE),
+            all,
         }
+    }
+
+    /// The tally of all who have no key.
+    pub fn nobody(&self) -> &Arc<Tally> {
+        &self.nobody
     }
 
     /// The tally of a company, for the cached records of its keys.
@@ -96,18 +108,7 @@ impl Unread {
         if companies.len() >= COMPANIES_MAX {
             companies.retain(|_, tally| Arc::strong_count(tally) > 1);
         }
-        let tally = || {
-            Arc::new(Tally {
-                bytes: AtomicU64::new(0),
-                calls: AtomicU32::new(0),
-                exports: AtomicU32::new(0),
-                sent: Mutex::default(),
-                turns: Arc::new(Semaphore::new(self.all.turns)),
-                readers: Arc::new(Semaphore::new(READS_AT_ONCE)),
-                waiting: AtomicU32::new(0),
-                all: self.all.clone(),
-            })
-        };
+        let tally = || Tally::new(&self.all, READS_AT_ONCE);
         companies.entry(id.clone()).or_insert_with(tally).clone()
     }
 
@@ -117,6 +118,19 @@ impl Unread {
 }
 
 impl Tally {
+    fn new(all: &Arc<All>, reads_at_once: usize) -> Arc<Tally> {
+        Arc::new(Tally {
+            bytes: AtomicU64::new(0),
+            calls: AtomicU32::new(0),
+            exports: AtomicU32::new(0),
+            sent: Mutex::default(),
+            turns: Arc::new(Semaphore::new(all.turns)),
+            readers: Arc::new(Semaphore::new(reads_at_once)),
+            waiting: AtomicU32::new(0),
+            all: all.clone(),
+        })
+    }
+
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -519,6 +533,26 @@ mod tests {
             assert!(read.await.unwrap());
         }
         assert_eq!(company.waiting.load(Relaxed), 0);
+    }
+
+    /// All who have no key together have fewer than a company, and take none of a company's.
+    #[tokio::test]
+    async fn reads_of_nobody_are_bounded() {
+        let unread = Unread::new(1 << 20, 2);
+        let (nobody, company) = (unread.nobody(), unread.company(&CompanyId::generate()));
+        let mut places = Vec::new();
+        for _ in 0..NOBODYS_READS_AT_ONCE {
+            places.push(nobody.read().await.unwrap());
+        }
+        let waiting = nobody.clone();
+        let next = tokio::spawn(async move { waiting.read().await.is_some() });
+        while nobody.waiting.load(Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(company.read().await.is_some());
+        assert!(!next.is_finished());
+        places.pop();
+        assert!(next.await.unwrap());
     }
 
     /// However many answers are ready at once, one of them passes the bound; what has left makes room again, and others have their own.

@@ -40,6 +40,8 @@ pub struct Act {
     pub method: &'static str,
     pub path: String,
     pub request: RequestId,
+    /// It came by an operation that asks for no key: what it writes waits behind all such, in one line. What the host does itself does not.
+    pub is_keyless: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +63,7 @@ impl Act {
             method: "COMMAND",
             path: path.to_owned(),
             request: RequestId::generate_at(SystemTime::now().into()),
+            is_keyless: false,
         })
     }
 }
@@ -90,10 +93,22 @@ pub(crate) fn operation() -> Option<&'static str> {
     ACT.try_with(|act| act.operation).ok()
 }
 
-/// Who is acting, if a company is.
-pub(crate) fn company() -> Option<CompanyId> {
-    let company = ACT.try_with(|act| act.by.as_ref().map(|by| by.company.clone()));
-    company.ok().flatten()
+/// Whose changes wait behind each other.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Party {
+    Company(CompanyId),
+    /// All who are not signed in.
+    Nobody,
+}
+
+/// Who is acting, if a company or somebody without a key is.
+pub(crate) fn party() -> Option<Party> {
+    let party = ACT.try_with(|act| match (&act.by, act.is_keyless) {
+        (Some(by), _) => Some(Party::Company(by.company.clone())),
+        (None, true) => Some(Party::Nobody),
+        (None, false) => None,
+    });
+    party.ok().flatten()
 }
 
 /// Says in the transaction who is acting, if anybody is.

@@ -288,12 +288,12 @@ impl Db {
         done
     }
 
-    /// Before others of the company that is acting. `None`: none is.
+    /// Before others of the company that is acting, or of all who are not signed in. `None`: the host does it itself.
     async fn stand_in_line(&self) -> Result<Option<Place>, StoreError> {
-        let Some(company) = audit::company() else {
+        let Some(party) = audit::party() else {
             return Ok(None);
         };
-        let place = self.inner.lines.stand(&company);
+        let place = self.inner.lines.stand(&party);
         tokio::time::timeout(self.inner.patience, place)
             .await
             .map_err(|_| StoreError::Busy)

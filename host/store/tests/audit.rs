@@ -60,6 +60,7 @@ fn act(company: &CompanyId) -> Arc<Act> {
         method: "POST",
         path: "/test".into(),
         request: RequestId::generate_at(db::now()),
+        is_keyless: false,
     })
 }
 
@@ -270,5 +271,51 @@ async fn long_values_are_cut() {
             .as_ref()
             .map(|before| before["name"].clone());
         assert_eq!(before, Some(json!("Ann")));
+    }
+}
+
+/// However much comes in without a key, what a company and the host itself change waits for a few of those transactions.
+#[tokio::test]
+async fn all_without_a_key_write_by_one_turn() {
+    for store in stores().await {
+        let company = support::company(&store.db, "other").await.company.id;
+        let written = parking_lot::Mutex::new(Vec::new());
+        let write = async |who: &'static str| {
+            let slow = store.db.write(async |_| -> Result<(), StoreError> {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(())
+            });
+            slow.await.unwrap();
+            written.lock().push(who);
+        };
+        let acting = |by: Option<ActedBy>, is_keyless: bool| {
+            Arc::new(Act {
+                by,
+                is_keyless,
+                ..Arc::unwrap_or_clone(act(&company))
+            })
+        };
+        let by = ActedBy {
+            company: company.clone(),
+            actor: Actor::Key(KeyId::generate()),
+            user: None,
+            role: 2,
+        };
+        let nobody = (0..24).map(|_| audit::acting(acting(None, true), write("nobody")));
+        tokio::join!(
+            join_all(nobody),
+            audit::acting(acting(Some(by), false), write("company")),
+            audit::acting(acting(None, false), write("command")),
+            write("host"),
+        );
+        let written = written.into_inner();
+        for who in ["company", "command", "host"] {
+            let place = written.iter().position(|other| *other == who);
+            assert!(
+                place.is_some_and(|place| place <= 10),
+                "{} {who}: {written:?}",
+                store.name
+            );
+        }
     }
 }

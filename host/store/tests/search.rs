@@ -4,10 +4,14 @@ mod support;
 
 use souk_domain::actors::Actor;
 use souk_domain::ids::{AssetId, CompanyId, EndpointId, ExecutionId, KeyId, RequestId, UserId};
+use souk_domain::money::{Credits, UsdCents};
+use souk_domain::prices::Validity;
 use souk_domain::products::{Product, ProductStatus, ProductType};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::executions::{Billing, Outcome, Run};
+use souk_store::prices::{self, NewPrice};
 use souk_store::products::{self, AssetDetails, Kind, Written};
+use souk_store::search::comparables;
 use souk_store::search::{self, Order, Wanted};
 use souk_store::teller::Teller;
 use souk_store::{Db, Fields, Part, StoreError, companies, db};
@@ -588,5 +592,53 @@ async fn many_products_are_found_by_what_few_have() {
         let rows = sqlx::query(plan).fetch_all(&mut *before).await.unwrap();
         let detail: String = rows[0].try_get("detail").unwrap();
         assert!(detail.contains("search_products_by_sport"), "{detail}");
+    }
+}
+
+/// Comparables are others' published products that have one of the twenty words that say most; a company's own are not even looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn comparables_share_the_words_that_say_most() {
+    for store in stores().await {
+        let (db, mut names) = (&store.db, Names::default());
+        let (acme, other) = (seller(db, "acme").await, seller(db, "other").await);
+        // Twenty words of eight letters, and short ones behind them.
+        let long: Vec<String> = ('a'..='t')
+            .map(|letter| format!("{letter}bcdefgh"))
+            .collect();
+        let name = format!("xy {} xz", long.join(" "));
+        let tagged = |asset: &mut Written<AssetDetails>| {
+            asset.labels = r#"{"tags":["labelledatlength"]}"#.into();
+        };
+        let own = names.asset(db, &acme, &name, tagged).await;
+        let shared = names.asset(db, &other, "abcdefgh", |_| {}).await;
+        let last = names.asset(db, &other, "tbcdefgh other", |_| {}).await;
+        let short = names.asset(db, &other, "xy xz", |_| {}).await;
+        let label = names.asset(db, &other, "labelledatlength", |_| {}).await;
+        let own_too = names.asset(db, &acme, &name, |_| {}).await;
+        let unpublished = names.asset(db, &other, &name, |_| {}).await;
+        let (at, to) = (db::now(), ProductStatus::Unpublished);
+        let priced = db.write(async |write| -> Result<(), StoreError> {
+            products::set_status(write, &other.company, &unpublished, to, at).await?;
+            for asset in [&shared, &last, &short, &label, &own_too, &unpublished] {
+                let new = NewPrice {
+                    company: &other.company,
+                    product: asset.as_str(),
+                    credits: Credits::ZERO,
+                    usd: UsdCents::ZERO,
+                    discount_percent: None,
+                    original_credits: None,
+                    validity: Validity { from: at, to: None },
+                    created_by: "key_1",
+                };
+                prices::insert(write, &new, at).await?;
+            }
+            Ok(())
+        });
+        priced.await.unwrap();
+        let mut read = db.read().await.unwrap();
+        let candidates = comparables::candidates(&mut read, &acme.company, &own, db::now()).await;
+        let found: BTreeSet<String> = candidates.unwrap().into_iter().map(|one| one.id).collect();
+        let expected = [shared, last].map(|id| id.to_string());
+        assert_eq!(found, BTreeSet::from(expected), "{}", store.name);
     }
 }

@@ -17,7 +17,8 @@ use souk_store::search::comparables::{self, Candidate};
 use utoipa::ToSchema;
 
 const NOTES: &str = "Estimated from the prices of comparable assets: on sale by other companies in good standing, of the same category or sport, or \
-     with a word of name or tags in common; of these the 200 that are run most. Each counts by its likeness (same category 3, same sport 3, \
+     with a word of name or tags in common (of twenty words: the name's before the others, longer ones before shorter ones); of these the 200 that \
+     are run most. Each counts by its likeness (same category 3, same sport 3, \
      shared words up to 4, same result type 1, of 11) times 1 + ln(1 + sales), sales being the credits of 30 dates (`revenue`, the default: \
      price times successful executions by others) or those executions (`volume`). The estimate is the price in the middle of that weight, \
      the interval reaches from a fifth to four fifths of it. `confidence` is c / (c + 3) / (1 + (high - low) / estimate), c being how many \

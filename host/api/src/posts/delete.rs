@@ -3,7 +3,7 @@ use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PostId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::posts;
+use souk_store::posts::{self, Deletion};
 
 pub const OPERATION: Operation =
     Operation::delete("delete_post", "/companies/{company_id}/posts/{post_id}")
@@ -16,12 +16,16 @@ pub async fn delete_post(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, PostId)>,
 ) -> Result<Deleted, Problem> {
-    api.db()
-        .write(
-            async |write| match posts::delete(write, caller.company(), &id).await? {
-                true => Ok(Deleted),
-                false => Err(not_found(id.as_str())),
-            },
-        )
-        .await
+    let company = caller.company();
+    loop {
+        let deletion = api
+            .db()
+            .write(async |write| posts::delete(write, company, &id).await)
+            .await?;
+        match deletion {
+            Deletion::Done => return Ok(Deleted),
+            Deletion::Begun => {}
+            Deletion::NoSuch => return Err(not_found(id.as_str())),
+        }
+    }
 }

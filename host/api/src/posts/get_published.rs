@@ -1,7 +1,7 @@
 use super::not_found;
 use super::shape::PostOut;
 use crate::refusals::POST_NOT_FOUND;
-use crate::{Access, ApiState, Data, Operation, Path, Problem};
+use crate::{Access, ApiState, Data, NobodysRead, Operation, Path, Problem};
 use axum::extract::State;
 use souk_store::posts;
 
@@ -15,6 +15,7 @@ pub const OPERATION: Operation = Operation::get("get_published_post", "/posts/{p
 pub async fn get_published_post(
     State(api): State<ApiState>,
     Path(id): Path<String>,
+    _place: NobodysRead,
 ) -> Result<Data<PostOut>, Problem> {
     let mut read = api.db().read().await?;
     let post = posts::get_published(&mut read, &id).await?;

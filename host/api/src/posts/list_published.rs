@@ -1,6 +1,6 @@
 use super::shape::PostOut;
 use crate::query::parameters;
-use crate::{Access, ApiState, List, Operation, Paging, Problem, Query, Text};
+use crate::{Access, ApiState, List, NobodysRead, Operation, Paging, Problem, Query, Text};
 use axum::extract::State;
 use souk_store::posts::{self, Filter};
 
@@ -17,7 +17,7 @@ parameters! {
         /// Only those with this tag.
         tag: Option<Text<0, 50>>,
         /// Occurs in the title or the summary.
-        q: Option<Text<0, 200>>,
+        q: Option<Text<0, 100>>,
     }
 }
 
@@ -25,6 +25,7 @@ parameters! {
 pub async fn list_published_posts(
     State(api): State<ApiState>,
     Query(query): Query<PublishedQuery>,
+    _place: NobodysRead,
 ) -> Result<List<PostOut>, Problem> {
     let page = query.paging.page();
     let filter = Filter {

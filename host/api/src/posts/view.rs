@@ -2,7 +2,7 @@ use super::not_found;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::refusals::POST_NOT_FOUND;
 use crate::settings::peer;
-use crate::{Access, ApiState, Data, Operation, Path, Problem};
+use crate::{Access, ApiState, Data, NobodysRead, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -27,7 +27,7 @@ pub const COMPANY_OPERATION: Operation = Operation::post(
 .refuses(&[POST_NOT_FOUND]);
 
 const NOTES: &str = "Needs no key. A reader is an address (IPv6: a /64 network) and counts once a day UTC for each post, of the first 100,000 of a day. Who \
-     reads is kept as a digest, until the post is read on another day.";
+     reads is kept as a digest, until the post is read on another day: each reader that counts there has 500 of former days forgotten.";
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = PostViews)]
@@ -72,8 +72,9 @@ pub async fn view_post(
     State(api): State<ApiState>,
     reader: Reader,
     Path(id): Path<PostId>,
+    place: NobodysRead,
 ) -> Result<Data<ViewsOut>, Problem> {
-    count(&api, &reader, &id, None).await
+    count(&api, &reader, &id, None, place).await
 }
 
 /// The same for a post of this company.
@@ -81,15 +82,18 @@ pub async fn view_company_post(
     State(api): State<ApiState>,
     reader: Reader,
     Path((company, id)): Path<(CompanyId, PostId)>,
+    place: NobodysRead,
 ) -> Result<Data<ViewsOut>, Problem> {
-    count(&api, &reader, &id, Some(&company)).await
+    count(&api, &reader, &id, Some(&company), place).await
 }
 
+/// The place is kept while it waits to write: in the line of all who are not signed in, others such as a payment's event stand behind few readers.
 async fn count(
     api: &ApiState,
     reader: &Reader,
     id: &PostId,
     company: Option<&CompanyId>,
+    _place: NobodysRead,
 ) -> Result<Data<ViewsOut>, Problem> {
     let (reader, now) = (reader.digest(id), api.app().clock.now());
     let mut read = api.db().read().await?;

@@ -5,8 +5,9 @@ use axum::body::Body;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::Method;
 use serde_json::json;
-use souk_api::{Access, Deleted, Operation, Problem, Routes};
+use souk_api::{Access, Deleted, NobodysRead, Operation, Problem, Routes};
 use souk_domain::keys::{KeySecret, KeyType};
+use souk_domain::roles::{Permission, Role};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tower::ServiceExt;
@@ -341,6 +342,106 @@ async fn reads_take_turns_while_another_company_is_served() {
     at_once(4, Method::GET, "/call").await;
     drop(served);
     at_once(4, Method::GET, "/read").await;
+}
+
+/// Of a company four reads of the host's own records are in their handlers at a time, some of which take a body; of all who have no key, two together.
+#[tokio::test]
+async fn reads_of_the_store_are_bounded_with_and_without_a_key() {
+    /// For one more to come in. Far shorter than anybody waits for a place.
+    const READING: Duration = Duration::from_millis(20);
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    static EXPECTED: AtomicUsize = AtomicUsize::new(0);
+    async fn read() -> Result<Deleted, Problem> {
+        MOST.fetch_max(NOW.fetch_add(1, Relaxed) + 1, Relaxed);
+        while MOST.load(Relaxed) < EXPECTED.load(Relaxed) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(READING).await;
+        NOW.fetch_sub(1, Relaxed);
+        Ok(Deleted)
+    }
+    async fn nobodys(_place: NobodysRead) -> Result<Deleted, Problem> {
+        read().await
+    }
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let open = |id, path| Operation::get(id, path).access(Access::Public);
+    let router = Routes::new()
+        .add(Operation::get("read", "/read"), read)
+        .add(
+            Operation::post("ask", "/ask").needs(Role::Analyst, Permission::Read),
+            read,
+        )
+        .add(Operation::post("write", "/write"), read)
+        .add(open("fixed", "/fixed"), read)
+        .add(open("open", "/open"), nobodys)
+        .into_router(world.state.clone());
+    let at_once = async |expected: usize, method: Method, key: &str, path: &str| {
+        MOST.store(0, Relaxed);
+        EXPECTED.store(expected, Relaxed);
+        let asked = (0..6).map(|_| {
+            let request = request(method.clone(), key, path);
+            router.clone().oneshot(request.body(Body::empty()).unwrap())
+        });
+        let answers = futures_util::future::join_all(asked);
+        let answers = tokio::time::timeout(Duration::from_secs(60), answers).await;
+        for answer in answers.expect("as many as expected come in") {
+            assert!(answer.unwrap().status().is_success());
+        }
+        assert_eq!(MOST.load(Relaxed), expected, "{method} {path}");
+    };
+    at_once(4, Method::GET, &acme.key, "/read").await;
+    at_once(4, Method::POST, &acme.key, "/ask").await;
+    at_once(6, Method::POST, &acme.key, "/write").await;
+    at_once(2, Method::GET, "", "/open").await;
+    at_once(2, Method::HEAD, "", "/open").await;
+    at_once(6, Method::GET, "", "/fixed").await;
+}
+
+/// All that needs no key and reads the store takes a place for that, and says that there may be none.
+#[test]
+fn what_reads_without_a_key_takes_a_place() {
+    let routes = souk_api::all();
+    let of = |takes_place: bool| {
+        let described = routes.described().filter(move |(operation, description)| {
+            let refusals = description.refusals.iter();
+            let mut codes = refusals.map(|refusal| refusal.code);
+            let is_public = operation.access == Access::Public;
+            is_public && codes.any(|code| code == "CONCURRENCY_LIMIT_EXCEEDED") == takes_place
+        });
+        let mut ids: Vec<_> = described.map(|(operation, _)| operation.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(
+        of(true),
+        [
+            "get_published_post",
+            "list_published_posts",
+            "view_company_post",
+            "view_post"
+        ]
+    );
+    // These read nothing, or in the transaction in which they write.
+    assert_eq!(
+        of(false),
+        [
+            "accept_invitation",
+            "docs",
+            "docs_file",
+            "healthz",
+            "invitation_page",
+            "openapi",
+            "openapi_3_0",
+            "payment_returned",
+            "readyz",
+            "receive_payment_event",
+            "root",
+            "sign_in",
+            "sign_in_to_company"
+        ]
+    );
 }
 
 /// What the specification allows in an hour is what each operation on keys allows, by whichever of its two names it is called.

@@ -1,12 +1,16 @@
 //! Posts: drafts for their company, what is published for everybody, and readers that count once a day.
 
-use crate::world::{Company, World, request};
+use crate::world::{Company, World, now, request};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use http::Method;
 use serde_json::{Value, json};
+use souk_domain::ids::RequestId;
 use souk_store::StoreError;
-use std::net::SocketAddr;
+use souk_store::audit::{self, Act};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 async fn titles(world: &World, key: &str, path: &str) -> Vec<String> {
     let listed = world.get(key, path).await.expect(200);
@@ -155,6 +159,8 @@ async fn posts_are_found() {
         ("?tag=a", vec![]),
         ("?q=100%25", vec!["Two", "One"]),
         ("?q=tw", vec!["Two"]),
+        ("?q=", vec!["Two", "One"]),
+        ("?q=1_0", vec![]),
     ] {
         let found = titles(&world, &acme.key, &format!("{path}{query}")).await;
         assert_eq!(found, expected, "{query}");
@@ -168,6 +174,9 @@ async fn posts_are_found() {
         let found = titles(&world, "", &format!("/posts{query}")).await;
         assert_eq!(found, expected, "{query}");
     }
+    let long = format!("/posts?q={}", "a".repeat(101));
+    let refused = world.get("", &long).await;
+    refused.expect_error(400, "INVALID_PARAMETER");
     world.suspend(&other).await;
     assert_eq!(titles(&world, "", "/posts").await, ["One"]);
     let answer = world.get("", "/posts/three").await;
@@ -240,6 +249,55 @@ async fn readers_count_once_a_day() {
     assert_eq!(souk_store::Fields::number(&kept, "kept").unwrap(), 1);
     let summary = world.get(&acme.key, &format!("{path}/summary")).await;
     assert_eq!(summary.expect(200).at("/data/total_views"), 6);
+}
+
+/// Who reads a post waits behind all others who are not signed in, and a company behind none of them.
+#[tokio::test]
+async fn readers_write_in_a_line_of_their_own() {
+    const LONG: Duration = Duration::from_millis(200);
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let path = acme.path("/posts");
+    let body = json!({"title": "Read me", "body_markdown": "x"});
+    let made = world.post(&acme.key, &path, body).await.expect(201);
+    let id = made.text("/data/id");
+    let publish = format!("{path}/{id}/publish");
+    world.post(&acme.key, &publish, json!({})).await.expect(200);
+    let act = Arc::new(Act {
+        company: None,
+        by: None,
+        address: Ipv4Addr::LOCALHOST.into(),
+        operation: "test",
+        method: "POST",
+        path: "/test".into(),
+        request: RequestId::generate_at(now()),
+        is_keyless: true,
+    });
+    // As many as stand in line with others on a shared store. After each their line rests for as long.
+    let long = (0..4).map(|_| {
+        let slow = world.db.write(async |_| -> Result<(), StoreError> {
+            tokio::time::sleep(LONG).await;
+            Ok(())
+        });
+        audit::acting(act.clone(), slow)
+    });
+    for done in futures_util::future::join_all(long).await {
+        done.unwrap();
+    }
+    let begun = Instant::now();
+    let views = format!("/posts/{id}/views");
+    let viewed = world.post("", &views, json!({}));
+    let changed = async {
+        let title = json!({"title": "Read me again"});
+        let one = format!("{path}/{id}");
+        world.patch(&acme.key, &one, title).await.expect(200);
+        begun.elapsed()
+    };
+    let (viewed, changed) = tokio::join!(viewed, changed);
+    viewed.expect(200);
+    let viewed = begun.elapsed();
+    assert!(viewed >= LONG / 2, "{viewed:?}");
+    assert!(changed < viewed, "{changed:?} of {viewed:?}");
 }
 
 /// What is wrong is named, all of it; what is another company's is not there.

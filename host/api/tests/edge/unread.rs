@@ -64,3 +64,37 @@ async fn unread_answers_are_bounded_per_company() {
         .await
         .expect(200);
 }
+
+/// All who have no key are counted together: beyond their bound they are refused what may be large, and nobody else notices.
+#[tokio::test]
+async fn unread_answers_of_nobody_are_bounded() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let ask = async || {
+        let get = request(Method::GET, "", "/openapi.json").body(Body::empty());
+        world.router.clone().oneshot(get.unwrap()).await.unwrap()
+    };
+    let mut unread = Vec::new();
+    while world.state.unread_bytes() <= 64 << 20 {
+        let answer = ask().await;
+        assert_eq!(answer.status(), 200);
+        unread.push(answer);
+    }
+    for path in ["/posts", "/openapi.json"] {
+        let refused = world.get("", path).await;
+        let refused = refused.expect_error(503, "SERVICE_UNAVAILABLE");
+        assert_eq!(refused.header("retry-after"), "1", "{path}");
+    }
+    world.get("", "/healthz").await.expect(200);
+    world.get("", "/readyz").await.expect(200);
+    let views = world.post("", "/posts/pst_unknown/views", json!({})).await;
+    views.expect_error(404, "POST_NOT_FOUND");
+    world
+        .get(&acme.key, &acme.path("/credits"))
+        .await
+        .expect(200);
+
+    unread.clear();
+    assert_eq!(world.state.unread_bytes(), 0);
+    world.get("", "/posts").await.expect(200);
+}

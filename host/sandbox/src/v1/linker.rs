@@ -16,11 +16,8 @@ use wasmtime_wasi::{
     random::{WasiRandom, WasiRandomView},
 };
 
-use super::state::{DirectoryState, GuestState, WireState};
+use super::state::{DirectoryState, GuestState, RANDOM_BYTES_MAX, WireState};
 use crate::journal::{CALL_BYTES, Stream};
-
-/// Random bytes that one call may ask for: no protocol needs more at once.
-pub(super) const RANDOM_BYTES_MAX: u64 = 64 << 10;
 
 /// Links a component that speaks over a wire.
 pub(crate) fn wire(engine: &Engine, component: &Component) -> Result<InstancePre<WireState>> {

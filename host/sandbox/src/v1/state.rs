@@ -5,13 +5,15 @@ use std::{any::Any, path::Path};
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::{budget::Budget, linker::RANDOM_BYTES_MAX, printer::Printer, turns::Turns};
+use super::{budget::Budget, printer::Printer, turns::Turns};
 use crate::{
     engine::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS, TABLES_MAX},
     journal::Stream,
     memory::{MemoryAccount, MemoryRefused},
 };
 
+/// Random bytes that one call may ask for: no protocol needs more at once.
+pub(super) const RANDOM_BYTES_MAX: u64 = 64 << 10;
 /// Open files, streams and directories of a guest on a directory.
 const RESOURCES_MAX: usize = 256;
 

@@ -1,7 +1,8 @@
 //! Whose turn it is to write: each company waits in a line of its own, of which only the first stand in line with others. However much one company
-//! wants to change at once, what another one changes, and everybody's charges, wait for as many of its transactions as stand there.
+//! wants to change at once, what another one changes, and everybody's charges, wait for as many of its transactions as stand there. All who are
+//! not signed in have one line together.
 
-use souk_domain::ids::CompanyId;
+use crate::audit::Party;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const LINES_MAX: usize = 1_000;
 
 pub(super) struct Lines {
-    /// Of one company, that stand in line with others or write.
+    /// Of one line, that stand in line with others or write.
     first: usize,
-    companies: parking_lot::Mutex<HashMap<CompanyId, Arc<Semaphore>>>,
+    lines: parking_lot::Mutex<HashMap<Party, Arc<Semaphore>>>,
 }
 
 /// A transaction that takes longer is followed by none of its company for as long again: charges, which stand in no company's line, have half of the
@@ -37,23 +38,23 @@ impl Lines {
     pub fn new(first: usize) -> Lines {
         Lines {
             first,
-            companies: parking_lot::Mutex::default(),
+            lines: parking_lot::Mutex::default(),
         }
     }
 
     /// Waits until only others are before this one. `None`: nobody closes lines.
-    pub async fn stand(&self, company: &CompanyId) -> Option<Place> {
-        let line = self.line(company);
+    pub async fn stand(&self, party: &Party) -> Option<Place> {
+        let line = self.line(party);
         line.acquire_owned().await.ok()
     }
 
-    fn line(&self, company: &CompanyId) -> Arc<Semaphore> {
-        let mut companies = self.companies.lock();
-        if companies.len() >= LINES_MAX && !companies.contains_key(company) {
-            companies.retain(|_, line| Arc::strong_count(line) > 1);
+    fn line(&self, party: &Party) -> Arc<Semaphore> {
+        let mut lines = self.lines.lock();
+        if lines.len() >= LINES_MAX && !lines.contains_key(party) {
+            lines.retain(|_, line| Arc::strong_count(line) > 1);
         }
-        companies
-            .entry(company.clone())
+        lines
+            .entry(party.clone())
             .or_insert_with(|| Arc::new(Semaphore::new(self.first)))
             .clone()
     }
@@ -63,12 +64,17 @@ impl Lines {
 mod tests {
     use super::*;
     use futures_util::FutureExt;
+    use souk_domain::ids::CompanyId;
     use std::time::Instant;
+
+    fn company() -> Party {
+        Party::Company(CompanyId::generate())
+    }
 
     /// After a long transaction its company waits as long again, and after a brief one not at all.
     #[tokio::test]
     async fn a_long_transaction_is_followed_by_a_pause() {
-        let (lines, company) = (Lines::new(1), CompanyId::generate());
+        let (lines, company) = (Lines::new(1), company());
         give_back(lines.stand(&company).await.unwrap(), BRIEF);
         let place = lines.stand(&company).now_or_never().flatten();
         let begun = Instant::now();
@@ -81,15 +87,15 @@ mod tests {
     #[test]
     fn a_company_has_so_many_before_others() {
         let lines = Lines::new(2);
-        let (one, other) = (CompanyId::generate(), CompanyId::generate());
-        let stands = |company: &CompanyId| lines.stand(company).now_or_never().flatten();
+        let (one, other) = (company(), company());
+        let stands = |party: &Party| lines.stand(party).now_or_never().flatten();
         let places = [stands(&one), stands(&one)];
         assert!(places.iter().all(Option::is_some));
         assert!(stands(&one).is_none() && stands(&other).is_some());
         for _ in 0..=LINES_MAX {
-            assert!(stands(&CompanyId::generate()).is_some());
+            assert!(stands(&company()).is_some());
         }
-        assert!(lines.companies.lock().len() < LINES_MAX);
+        assert!(lines.lines.lock().len() < LINES_MAX);
         assert!(stands(&one).is_none());
         drop(places);
         assert!(stands(&one).is_some());

@@ -13,6 +13,9 @@ use sqlx::any::AnyRow;
 /// Candidates, the most used first: what is bought most says most, and the rest would change little.
 const COMPARED_MAX: i64 = 200;
 
+/// Words by which others are found. Very many products have some of them, and a description's worth of words says little more than a name's.
+const WORDS_MAX: i64 = 20;
+
 /// An asset of another company on sale, with the price that holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
@@ -36,7 +39,9 @@ pub async fn traits(db: &mut AnyConnection, asset: &AssetId) -> Result<Traits, S
     of_row(&row.ok_or(StoreError::NotFound)?)
 }
 
-/// Assets of other companies in good standing that share the category, the sport, or a word of name or labels with this one.
+/// Assets of other companies in good standing that share the category, the sport, or a word with this one: of its name first, then of its labels, and
+/// of those that stand alike the longer, which fewer others have. What nobody could be shown is left out where it is found: a company's own products
+/// may be thousands that have all words in common. The order of the joins is written so: SQLite would go through all that is on sale for each word.
 pub async fn candidates(
     db: &mut AnyConnection,
     company: &CompanyId,
@@ -53,17 +58,23 @@ pub async fn candidates(
            AND s.product_id IN (SELECT k.product_id
                                 FROM search_products o
                                 JOIN search_products k ON k.category = o.category
-                                WHERE o.product_id = $1
+                                WHERE o.product_id = $1 AND k.is_published = 1 AND k.company_id <> $2
                                 UNION
                                 SELECT k.product_id
                                 FROM search_products o
                                 JOIN search_products k ON k.sport = o.sport
-                                WHERE o.product_id = $1
+                                WHERE o.product_id = $1 AND k.is_published = 1 AND k.company_id <> $2
                                 UNION
-                                SELECT k.subject_id
-                                FROM search_terms o
-                                JOIN search_terms k ON k.term = o.term AND k.weight >= $4
-                                WHERE o.subject_id = $1 AND o.weight >= $4)
+                                SELECT k.product_id
+                                FROM (SELECT term
+                                      FROM search_terms
+                                      WHERE subject_id = $1 AND weight >= $4
+                                      ORDER BY weight DESC, LENGTH(term) DESC, term
+                                      LIMIT $6) AS o
+                                CROSS JOIN search_terms t
+                                CROSS JOIN search_products k
+                                WHERE t.term = o.term AND t.weight >= $4
+                                  AND k.product_id = t.subject_id AND k.is_published = 1 AND k.company_id <> $2)
          ORDER BY s.popular DESC, s.product_id DESC
          LIMIT $5",
     )
@@ -72,6 +83,7 @@ pub async fn candidates(
     .bind(now.micros())
     .bind(IN_LABEL)
     .bind(COMPARED_MAX)
+    .bind(WORDS_MAX)
     .fetch_all(db)
     .await?;
     rows.iter()
