@@ -137,7 +137,7 @@ async fn real_files_read_what_feeds_write() {
         .database(
             "CREATE TABLE stock (id int PRIMARY KEY, name text, goals int, fee numeric(20,5), played timestamptz, shown timestamp, day date, weight float8, sold boolean);
              INSERT INTO stock SELECT n, 'a \"' || n || '\", grüße', CASE WHEN n % 11 > 0 THEN n % 5 END, 1234567890123.00000 + n / 3.0, TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 minute',
-                 CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' + n * INTERVAL '1 hour' END, DATE '2026-01-01' - n, n / 8.0 + 0.1, n % 2 = 0 FROM generate_series(1, 100) n",
+                 CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' + n * INTERVAL '1 hour' END, DATE '2026-01-01' - n, n + 0.5, n % 2 = 0 FROM generate_series(1, 100) n",
         )
         .await;
     put_to_work().await;

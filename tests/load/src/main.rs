@@ -110,13 +110,16 @@ fn main() -> anyhow::Result<()> {
             measure(query, &competitors, clients, options.rounds, slice)?;
         }
     }
+    for market in prepared.markets {
+        runtime.block_on(market.close());
+    }
     Ok(())
 }
 
 /// What runs while it is measured. Servers end after those that use them.
 struct Prepared {
     races: Vec<(String, Vec<Competitor>)>,
-    _markets: Vec<Market>,
+    markets: Vec<Market>,
     _natives: Vec<Vec<Native>>,
     _servers: Vec<Server>,
 }
@@ -145,7 +148,7 @@ async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
     });
     Ok(Prepared {
         races: races.collect(),
-        _markets: markets,
+        markets,
         _natives: natives,
         _servers: servers,
     })

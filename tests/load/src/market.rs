@@ -41,7 +41,7 @@ pub struct Market {
     products: Vec<(&'static str, Products)>,
     label: String,
     /// The host, where nobody else keeps it running.
-    _host: Option<TestHost>,
+    host: Option<TestHost>,
 }
 
 /// What is published of one source: an aggregate and a feed.
@@ -59,8 +59,15 @@ impl Market {
     pub async fn open(binary: PathBuf, guest: Vec<u8>, servers: &[Server]) -> Market {
         let host = TestHost::builder().binary(binary).start().await;
         let mut market = Market::on(&host, guest, servers).await;
-        market._host = Some(host);
+        market.host = Some(host);
         market
+    }
+
+    /// Ends its own host as an operator does, so that it writes down what it counted (`deploy/profiled`).
+    pub async fn close(mut self) {
+        if let Some(host) = &mut self.host {
+            host.stop().await;
+        }
     }
 
     /// On a host that runs for as long as it is measured. What it has no engine for is not sold: it may be an older build.
@@ -96,7 +103,7 @@ impl Market {
             buyer_key: buyer.key.clone(),
             products,
             label,
-            _host: None,
+            host: None,
         }
     }
 
