@@ -254,7 +254,7 @@ async fn readers_count_once_a_day() {
 /// Who reads a post waits behind all others who are not signed in, and a company behind none of them.
 #[tokio::test]
 async fn readers_write_in_a_line_of_their_own() {
-    const LONG: Duration = Duration::from_millis(200);
+    const LONG: Duration = Duration::from_millis(500);
     let world = World::new().await;
     let acme = world.company("acme").await;
     let path = acme.path("/posts");
