@@ -110,5 +110,8 @@ async fn trino_stops_what_is_abandoned() {
         || server.running() + server.transactions() > 0,
     )
     .await;
-    assert!(server.requests().contains(&"DELETE executing".to_owned()));
+    // Where it stood when the caller left depends on who was faster.
+    let requests = server.requests();
+    let is_stopped = requests.iter().any(|line| line.starts_with("DELETE "));
+    assert!(is_stopped, "{requests:?}");
 }

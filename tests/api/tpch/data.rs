@@ -11,8 +11,8 @@ use tpchgen::generators::{
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
 };
 
-/// 300,000 lines of 75,000 orders.
-pub const SCALE: f64 = 0.05;
+/// 60,000 lines of 15,000 orders.
+pub const SCALE: f64 = 0.01;
 /// The tables, with types that every engine knows.
 pub const TABLES: [(&str, &str); 8] = [
     (
