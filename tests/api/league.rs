@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use souk_tests::Company;
 
 use crate::{host, unique};
@@ -109,6 +109,23 @@ async fn digits_are_sold(seller: &Company, connection: &str, buyer: &Company, te
     let response = response.json(&json!({"params": {}})).send().await;
     let text = response.expect("an answer").text().await.expect("a body");
     assert!(text.contains(DIGITS), "{text}");
+}
+
+/// A token lets a seller in, over TLS; another one does not, and is told as what is wrong, without being shown.
+pub async fn a_token_lets_in(engine: &str, place: Value, token: &str, refusal: &str) {
+    let seller = host().await.company(&unique(engine)).await;
+    for (shown, lets_in) in [(token, true), ("eyJhbGciOiJub25lIn0.e30.", false)] {
+        let mut fields = place.clone();
+        fields["credential_type"] = "API_KEY".into();
+        fields["credentials"] = json!({"api_key": shown}).to_string().into();
+        let connection = seller.connection(engine, fields).await;
+        let path = seller.path(&format!("/connections/{connection}/test"));
+        let test = seller.client.post(&path, json!({})).await;
+        assert_eq!(test.at("/data/success") == true, lets_in, "{}", test.body);
+        let told = test.body.to_string();
+        assert_eq!(told.contains(refusal), !lets_in, "{told}");
+        assert!(!told.contains(shown), "{told}");
+    }
 }
 
 /// A caller hangs up once this statement has begun at the source, and nothing runs there soon after, long before its time is over. `has_begun`: it

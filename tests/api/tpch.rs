@@ -253,7 +253,7 @@ async fn duckdb_answers_tpch_to_the_last_digit() {
         let rows = server.admin(sql).into_iter().map(text).collect();
         (columns, rows)
     };
-    agree(&seller, &connection, questions::question, same, native).await;
+    agree(&seller, &connection, questions::question, equal, native).await;
 }
 
 /// Files have no client of their own: PostgreSQL is asked.

@@ -23,6 +23,7 @@ pub mod forecast;
 pub mod identity;
 pub mod integrations;
 mod leases;
+mod lines;
 pub mod mail;
 mod members;
 pub mod payments;

@@ -3,16 +3,15 @@
 //! Refuses to know what is written and why. The relay is dialled by lettre and not through `souk-outbound`: it is the operator's, its address is
 //! no company's choice, and STARTTLS changes the connection while it is spoken on.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::{Mailbox, header::ContentType};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
-use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use tokio::sync::Semaphore;
 use url::{Host, Url};
+
+use crate::lines::Lines;
 
 /// Of one command, and of all of them together: somebody waits for it.
 const COMMAND_MAX: Duration = Duration::from_secs(5);
@@ -28,7 +27,7 @@ pub struct Mailer {
     within: Duration,
     /// Places of mails under way: in all, and of each company that has one under way or waiting.
     places: Semaphore,
-    companies: Mutex<HashMap<CompanyId, Arc<Semaphore>>>,
+    companies: Lines<CompanyId>,
 }
 
 /// What an operator wrote that cannot be used.
@@ -67,7 +66,7 @@ impl Mailer {
             from,
             within,
             places: Semaphore::new(UNDER_WAY_MAX),
-            companies: Mutex::default(),
+            companies: Lines::new(UNDER_WAY_PER_COMPANY),
         })
     }
 
@@ -89,9 +88,8 @@ impl Mailer {
             .body(text)
             .map_err(|error| failed(error.to_string()))?;
         let handed = async {
-            let own = self.places_of(company);
             // The company's first: who waits for it holds no place of others.
-            let _own = own.acquire().await;
+            let _own = self.companies.stand(company).await;
             let _place = self.places.acquire().await;
             self.relay.send(message).await
         };
@@ -100,16 +98,6 @@ impl Mailer {
             Ok(Err(error)) => Err(failed(error.to_string())),
             Err(_) => Err(failed("the relay did not take it in time".to_owned())),
         }
-    }
-
-    fn places_of(&self, company: &CompanyId) -> Arc<Semaphore> {
-        let mut companies = self.companies.lock();
-        companies.retain(|_, places| Arc::strong_count(places) > 1);
-        let places = || Arc::new(Semaphore::new(UNDER_WAY_PER_COMPANY));
-        companies
-            .entry(company.clone())
-            .or_insert_with(places)
-            .clone()
     }
 }
 
@@ -140,6 +128,7 @@ fn check(url: &str) -> Result<(), SettingError> {
 mod tests {
     use super::*;
     use futures_util::future::join_all;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

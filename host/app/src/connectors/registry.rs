@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use souk_sandbox::ConnectorInfo;
+use souk_sandbox::{ConnectorInfo, Scope};
 use souk_store::connectors::Choice;
 use souk_store::connectors::canaries::Canary;
 use souk_store::{Change, Db, Topic};
@@ -14,7 +14,8 @@ use tokio::sync::Notify;
 
 use super::compile_time::CompileTime;
 use super::counted::Counted;
-use super::turns::{Lines, Turns};
+use super::turns::Turns;
+use crate::lines::Lines;
 
 /// Which of the loaded versions came from where, which choices were carried out, and who waits.
 pub struct Registry {
@@ -38,7 +39,7 @@ pub struct Registry {
     /// One at a time changes what runs, in moments.
     pub(super) changing: tokio::sync::Mutex<()>,
     /// Who has its own sources asked whether a version works, for as long as they take: one of a company at a time.
-    pub(super) proving: Lines,
+    pub(super) proving: Lines<Scope>,
 }
 
 /// Scope, name and version.
@@ -72,7 +73,7 @@ impl Registry {
             turns: Turns::default(),
             is_complete: AtomicBool::new(false),
             changing: tokio::sync::Mutex::default(),
-            proving: Lines::default(),
+            proving: Lines::new(1),
         }
     }
 

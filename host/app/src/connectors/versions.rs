@@ -41,6 +41,7 @@ pub async fn activate(
     let _changing = app.connectors.changing.lock().await;
     let (candidate, now) = seen(app, scope, (name, version), is_staff).await?;
     if now != before {
+        shelf::put_back(app, scope, name, now.as_deref());
         return Err(ConnectorError::Conflict(format!(
             "another version of connector \"{name}\" was put to work, or taken off, meanwhile: look, and try again"
         )));
