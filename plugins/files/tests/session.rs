@@ -569,7 +569,7 @@ fn is_stopped(session: &mut Session, text: &str) {
     let error = ask_with(session, text, Vec::new(), limits).err().unwrap();
     assert_eq!(error.code, "statement_timeout", "{text}: {error:?}");
     let took = begun.elapsed().as_millis();
-    assert!(took < 3_000, "{text}: {took} ms");
+    assert!(took < 20_000, "{text}: {took} ms");
 }
 
 /// Whatever makes many rows of few, or rows without an end, ends with the time that it has.
