@@ -233,8 +233,10 @@ fn of_guest(guest: Guest) -> Scenario {
         | Guest::TrapsInOpen
         | Guest::PanicsWithALongMessage
         | Guest::ExitsTheProcess => (Http, API, BROKEN),
-        Guest::WritesToTheLog => (Http, API, STUCK),
+        Guest::WritesToTheLog | Guest::PrintsInPieces => (Http, API, STUCK),
         Guest::EatsMemorySlowly | Guest::HoldsMemory => (Http, API, HARMLESS),
+        // Of what is granted a wire, since that begins on a worker.
+        Guest::FillsMemory => (Tcp, NOBODY, HARMLESS),
         Guest::TooManyRows | Guest::TooManyColumns | Guest::TooManyBytes => (Http, API, TOO_MUCH),
         Guest::TinyBatches | Guest::LongDecimals => (Http, API, TOO_MUCH),
         Guest::LargeValues | Guest::EmptyBatches => (Http, API, BOUNDED),

@@ -12,6 +12,7 @@ mod errands_of_errands;
 mod errands_that_loop;
 mod errands_that_never_end;
 mod exits_the_process;
+mod fills_memory;
 mod floods_asides;
 mod floods_errands;
 mod floods_events;
@@ -47,6 +48,7 @@ mod panics_with_a_long_message;
 mod pauses_for_ever;
 mod pauses_in_start;
 mod plays_ping_pong;
+mod prints_in_pieces;
 mod ready_twice;
 mod recurses_for_ever;
 mod requests_for_ever;
@@ -93,6 +95,7 @@ table! {
     errands_that_loop
     errands_that_never_end
     exits_the_process
+    fills_memory
     floods_asides
     floods_errands
     floods_events
@@ -128,6 +131,7 @@ table! {
     pauses_for_ever
     pauses_in_start
     plays_ping_pong
+    prints_in_pieces
     ready_twice
     recurses_for_ever
     requests_for_ever
