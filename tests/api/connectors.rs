@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use souk_tests::talking_server::TalkingServer;
 use souk_tests::{Client, Company, PgCluster, TestHost, guests};
 
 use crate::{host, unique};
@@ -555,6 +556,45 @@ async fn a_version_has_one_digest() {
         .delete(&format!("/connectors/postgres/versions/{bundled}"))
         .await
         .expect_error(409, "CONFLICT");
+}
+
+/// A company whose source says nothing waits for its own connector to be tried there; others' are put to work meanwhile.
+#[tokio::test]
+async fn a_slow_activation_keeps_nobody_waiting() {
+    let host = host().await;
+    let server = TalkingServer::start().await;
+    let (slow, quick) = (
+        host.company(&unique("slow")).await,
+        host.company(&unique("quick")).await,
+    );
+    slow.connector(guests::TALKER).await;
+    let fields = json!({"credential_type": "NONE", "credentials": "{}", "host": "127.0.0.1", "port": server.address.port(),
+        "ssl_mode": "disable"});
+    let connection = slow.connection("talker", fields).await;
+    let test = slow.path(&format!("/connections/{connection}/test"));
+    slow.client.post(&test, json!({})).await.expect(200);
+    quick.connector(guests::MOODY).await;
+    for (company, name) in [(&slow, "talker"), (&quick, "moody")] {
+        let off = company.path(&format!("/connectors/{name}/deactivate"));
+        company.client.post(&off, json!({})).await.expect(200);
+    }
+    server.fall_silent();
+    let activate = async |company: &Company, name: &str| {
+        let on = company.path(&format!("/connectors/{name}/activate"));
+        let version = json!({"version": "1.0.0"});
+        company.client.post(&on, version).await.expect(200);
+    };
+    let mut activated = std::pin::pin!(activate(&slow, "talker"));
+    let others = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        activate(&quick, "moody").await;
+    };
+    tokio::select! {
+        () = &mut activated => panic!("it did not wait for its source"),
+        () = others => {}
+    }
+    // That its source says nothing is no fault of the connector's.
+    activated.await;
 }
 
 /// A company's own connector is seen and used by that company alone, and its engine gets an id of its own.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::tls::Leaf;
 pub struct TalkingServer {
     pub address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
+    is_silent: Arc<AtomicBool>,
 }
 
 impl Seen {
@@ -68,8 +70,15 @@ impl TalkingServer {
         let address = listener.local_addr().expect("an address");
         let seen = Arc::<Mutex<Seen>>::default();
         let known = seen.clone();
+        let is_silent = Arc::<AtomicBool>::default();
+        let says_nothing = is_silent.clone();
         tokio::spawn(async move {
+            let mut unanswered = Vec::new();
             while let Ok((socket, _)) = listener.accept().await {
+                if says_nothing.load(Ordering::Relaxed) {
+                    unanswered.push(socket);
+                    continue;
+                }
                 let (config, seen) = (config.clone(), known.clone());
                 tokio::spawn(async move {
                     let mut peer = Peer {
@@ -82,7 +91,16 @@ impl TalkingServer {
                 });
             }
         });
-        TalkingServer { address, seen }
+        TalkingServer {
+            address,
+            seen,
+            is_silent,
+        }
+    }
+
+    /// From now on a session is taken, and nothing is said to it.
+    pub fn fall_silent(&self) {
+        self.is_silent.store(true, Ordering::Relaxed);
     }
 
     /// Waits until it is so, for half a minute at most.
