@@ -197,42 +197,76 @@ impl<K: Kind> Loop<K> {
             return Ok(());
         }
         self.ended.sort_unstable_by(K::order);
-        let claim = Claim {
-            by: &self.claimant,
-            now,
-            until: now.after(K::LEASE),
-        };
         let claimed = self
             .app
             .db
             .write(async |write| -> Result<_, StoreError> {
                 for ended in &self.ended {
-                    self.kind.record(write, ended, claim.by, now).await?;
+                    self.kind.record(write, ended, &self.claimant, now).await?;
                 }
                 let mut claimed = Vec::with_capacity(due.len());
-                for Due { id, concerns } in due {
-                    let taken = self.kind.claim(write, &id, &claim).await?;
-                    claimed.extend(taken.map(|taken| (taken, concerns)));
+                for piece in &due {
+                    let taken = self.kind.claim(write, &piece.id, &self.claim(now)).await?;
+                    claimed.extend(taken.map(|taken| (taken, piece)));
                 }
                 Ok(claimed)
             })
             .await;
         let claimed = match claimed {
             Ok(claimed) => claimed,
-            // It would be refused again and again. What is due waits for the next turn.
+            // It would be refused again and again.
             Err(error) if error.is_refusal() => {
                 tracing::error!(%error, "{} could not be written down together", K::WHAT);
-                return self.record_each(now).await;
+                self.record_each(now).await?;
+                self.claim_each(&due, now).await
             }
             Err(error) => return Err(error),
         };
         self.ended.clear();
-        for (claimed, concerns) in claimed {
+        for (claimed, piece) in claimed {
             let task = self.attempts.spawn(self.kind.clone().attempt(claimed));
-            let concerned = concerns.into_iter().map(|(who, _)| who).collect();
-            self.in_flight.insert(task.id(), concerned);
+            let concerned = piece.concerns.iter().map(|(who, _)| who.clone());
+            self.in_flight.insert(task.id(), concerned.collect());
         }
         Ok(())
+    }
+
+    fn claim(&self, now: Timestamp) -> Claim<'_> {
+        Claim {
+            by: &self.claimant,
+            now,
+            until: now.after(K::LEASE),
+        }
+    }
+
+    /// Takes what is due piece by piece: what the store refuses is left, so that the others do not wait with it. Of what is left when the store has
+    /// no time, the next turn takes some.
+    async fn claim_each<'d>(
+        &self,
+        due: &'d [Due<K>],
+        now: Timestamp,
+    ) -> Vec<(K::Claimed, &'d Due<K>)> {
+        let mut claimed = Vec::new();
+        for piece in due {
+            let taken = self
+                .app
+                .db
+                .write(async |write| -> Result<_, StoreError> {
+                    self.kind.claim(write, &piece.id, &self.claim(now)).await
+                })
+                .await;
+            match taken {
+                Ok(taken) => claimed.extend(taken.map(|taken| (taken, piece))),
+                Err(error) if error.is_refusal() => {
+                    tracing::error!(%error, "one of the {} could not be taken", K::WHAT);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "{} wait for the store", K::WHAT);
+                    break;
+                }
+            }
+        }
+        claimed
     }
 
     /// Writes down what has ended one by one: what the store refuses is left out, so that the others do not wait with it. Its lease ends, and it is
@@ -311,6 +345,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Numbers {
         recorded: Arc<Mutex<Vec<u32>>>,
+        due: Vec<u32>,
         is_busy: bool,
     }
 
@@ -331,16 +366,21 @@ mod tests {
             _: Timestamp,
             _: i64,
         ) -> Result<Vec<Due<Self>>, StoreError> {
-            Ok(Vec::new())
+            let due = self.due.iter().map(|number| Due {
+                id: *number,
+                concerns: Vec::new(),
+            });
+            Ok(due.collect())
         }
 
         async fn claim(
             &self,
             _: &mut Write,
-            _: &u32,
+            number: &u32,
             _: &Claim<'_>,
         ) -> Result<Option<u32>, StoreError> {
-            Ok(None)
+            refuse(*number)?;
+            Ok(Some(*number))
         }
 
         async fn attempt(self, claimed: u32) -> u32 {
@@ -361,15 +401,20 @@ mod tests {
             if self.is_busy {
                 return Err(StoreError::Busy);
             }
-            if *ended == REFUSED {
-                return Err(StoreError::Corrupt("it has a zero in it".to_owned()));
-            }
+            refuse(*ended)?;
             self.recorded.lock().push(*ended);
             Ok(())
         }
 
         async fn release_all(&self, _: &mut Write) -> Result<(), StoreError> {
             Ok(())
+        }
+    }
+
+    fn refuse(number: u32) -> Result<(), StoreError> {
+        match number {
+            REFUSED => Err(StoreError::Corrupt("it has a zero in it".to_owned())),
+            _ => Ok(()),
         }
     }
 
@@ -422,5 +467,18 @@ mod tests {
         work.ended.push(4);
         work.turn(false).await.unwrap();
         assert_eq!(work.kind.recorded.lock().last(), Some(&4));
+        // One that cannot be taken keeps none from being taken, whatever ends meanwhile.
+        work.kind.due = vec![5, REFUSED, 6];
+        work.ended.push(7);
+        work.turn(false).await.unwrap();
+        work.kind.due.clear();
+        let mut taken = Vec::new();
+        while let Some(ended) = work.attempts.join_next().await {
+            taken.push(ended.unwrap());
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, [5, 6]);
+        // 7 was in the transaction that was refused, too.
+        assert_eq!(work.kind.recorded.lock()[4..], [7, 7]);
     }
 }
