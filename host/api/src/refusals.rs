@@ -103,7 +103,7 @@ catalogue! {
         CONNECTOR_BLOCKED: "the platform has taken this connector off work",
         CONNECTOR_QUOTA_EXCEEDED: "delete versions that are not used first",
         CONNECTOR_UNHEALTHY: "the version is stored but could not be activated",
-        EMAIL_TAKEN: "another user has the address ann@example.org",
+        EMAIL_TAKEN: "another user of this company has the address ann@example.org",
         ENGINE_RESERVED: "the engine \"postgres\" is the platform's; choose a slug of your own",
         FILE_QUOTA_EXCEEDED: "the company's files, with those that are being uploaded, may have at most 17179869184 bytes together; delete some first",
         IDEMPOTENCY_ANSWER_TOO_LARGE: "the request with this Idempotency-Key was executed, once, and its answer was not kept, being large or no JSON; send a new key to execute it anew",
@@ -116,6 +116,7 @@ catalogue! {
         REFUND_NOT_COVERED: "the seller's earnings do not cover this refund",
         RESOURCE_IN_USE: "others still use this",
         SELLER_SUSPENDED: "the seller of this product is suspended; nothing was run and nothing charged",
+        SEVERAL_COMPANIES: "several companies name this address: sign in to the one you mean, or open the link of its invitation",
         SLUG_TAKEN: "the slug is taken; choose another",
     }
     410 {

@@ -30,7 +30,7 @@ pub struct Founded {
     pub secret: KeySecret,
 }
 
-/// Adds the company, the user and the key. [`StoreError::Conflict`]: the handle or the email address is taken.
+/// Adds the company, the user and the key. [`StoreError::Conflict`]: the handle is taken.
 pub async fn found(
     write: &mut Write,
     founding: &Founding<'_>,

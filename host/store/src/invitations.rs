@@ -69,10 +69,11 @@ pub async fn by_digest(
     .transpose()
 }
 
-/// Notes that the link went to the user's address and to nobody else.
-pub async fn mailed(write: &mut Write, user: &UserId) -> Result<(), StoreError> {
-    sqlx::query("UPDATE invitations SET is_mailed = 1 WHERE user_id = $1")
-        .bind(user.as_str())
+/// Notes that the link with this token went to the user's address and to nobody else. Of one that is void by now it changes nothing: the one in
+/// its place may have been shown.
+pub async fn mailed(write: &mut Write, digest: &KeyDigest) -> Result<(), StoreError> {
+    sqlx::query("UPDATE invitations SET is_mailed = 1 WHERE digest = $1")
+        .bind(digest.to_hex())
         .execute(&mut **write)
         .await?;
     Ok(())

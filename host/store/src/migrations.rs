@@ -173,6 +173,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "mails of companies",
         include_str!("../migrations/0050_mails_of_companies.sql"),
     ),
+    (
+        51,
+        "proven addresses",
+        include_str!("../migrations/0051_proven_addresses.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -44,9 +44,9 @@ impl UserStatus {
 pub struct User {
     pub id: UserId,
     pub company_id: CompanyId,
-    /// In lower case; no other user has it.
+    /// In lower case; no other user of the company has it.
     pub email: Option<String>,
-    /// Somebody who reads mail there has shown it.
+    /// Somebody who reads mail there has shown it: of all companies' users with this address one has.
     pub email_verified: bool,
     pub name: String,
     pub avatar_url: Option<String>,
@@ -70,7 +70,7 @@ pub struct NewUser<'a> {
     pub status: UserStatus,
 }
 
-/// Adds a user. [`StoreError::Conflict`]: the email address belongs to another one.
+/// Adds a user. [`StoreError::Conflict`]: another one of the company has the email address.
 pub async fn insert(
     write: &mut Write,
     user: &NewUser<'_>,
@@ -151,17 +151,46 @@ pub async fn by_identity(
     row.as_ref().map(from_row).transpose()
 }
 
-/// The user with this address, which is in lower case.
-pub async fn by_email(db: &mut AnyConnection, email: &str) -> Result<Option<User>, StoreError> {
+/// The user of whom it was shown that this address, which is in lower case, is theirs.
+pub async fn by_proven_email(
+    db: &mut AnyConnection,
+    email: &str,
+) -> Result<Option<User>, StoreError> {
     let row = sqlx::query(concat!(
         "SELECT ",
         columns!(),
-        " FROM users WHERE email = $1 AND deleted_at IS NULL"
+        " FROM users WHERE email = $1 AND email_verified = 1 AND deleted_at IS NULL"
     ))
     .bind(email)
     .fetch_optional(db)
     .await?;
     row.as_ref().map(from_row).transpose()
+}
+
+/// Users, of one company or of any, of whom only their company says that this address, which is in lower case, is theirs: who came in, or whose
+/// invitation holds. At most two: whoever is looked for is the only one, or is not found.
+pub async fn by_unproven_email(
+    db: &mut AnyConnection,
+    email: &str,
+    company: Option<&CompanyId>,
+    now: Timestamp,
+) -> Result<Vec<User>, StoreError> {
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM users
+         WHERE email = $1 AND email_verified = 0 AND auth_provider IS NULL AND deleted_at IS NULL
+           AND (CAST($2 AS TEXT) IS NULL OR company_id = $2)
+           AND (status <> 'invited'
+                OR EXISTS (SELECT i.user_id FROM invitations AS i WHERE i.user_id = users.id AND i.expires_at > $3))
+         LIMIT 2"
+    ))
+    .bind(email)
+    .bind(company.map(CompanyId::as_str))
+    .bind(now.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(from_row).collect()
 }
 
 /// Which of a company's users to list. Empty fields match all.
@@ -279,7 +308,8 @@ pub struct Arrival<'a> {
     pub email_verified: bool,
 }
 
-/// Notes that a user came in: whoever was invited is active from here on. [`StoreError::Conflict`]: another user is the same one there.
+/// Notes that a user came in: whoever was invited is active from here on. [`StoreError::Conflict`]: another user is the same one there, or it was
+/// shown before that the address is another user's.
 pub async fn arrive(
     write: &mut Write,
     user: &User,
@@ -313,7 +343,7 @@ pub async fn arrive(
     })
 }
 
-/// Removes a user: the address is free again, and what others made with it keeps its id and name.
+/// Removes a user: the address is free again, in all companies, and what others made with it keeps its id and name.
 pub async fn remove(write: &mut Write, user: &User, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE users

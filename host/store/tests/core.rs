@@ -178,6 +178,61 @@ async fn errors_have_kinds() {
     }
 }
 
+/// An address is once in a company, and once in all companies among those of whom it was shown that it is theirs.
+#[tokio::test]
+async fn an_address_is_proven_once() {
+    for store in stores().await {
+        let now = db::now();
+        let one = company(&store.db, "one").await.company.id;
+        let two = company(&store.db, "two").await.company.id;
+        let add = async |company: &CompanyId| {
+            let new = users::NewUser {
+                company_id: company,
+                email: Some("Ann@example.org"),
+                name: "Ann",
+                role: Role::Analyst,
+                job_function_id: None,
+                status: UserStatus::Invited,
+            };
+            let added = store
+                .db
+                .write(async |write| users::insert(write, &new, now).await);
+            added.await
+        };
+        let arrive = async |user: &users::User, email_verified: bool| {
+            let arrival = users::Arrival {
+                identity: None,
+                email_verified,
+            };
+            let arrived = store
+                .db
+                .write(async |write| users::arrive(write, user, &arrival, now).await);
+            arrived.await
+        };
+        let first = add(&one).await.unwrap();
+        let second = add(&two).await.unwrap();
+        let again = add(&one).await;
+        assert!(matches!(again, Err(StoreError::Conflict)), "{}", store.name);
+        arrive(&first, false).await.unwrap();
+        arrive(&second, true).await.unwrap();
+        let late = arrive(&first, true).await;
+        assert!(matches!(late, Err(StoreError::Conflict)), "{}", store.name);
+        let proven = async || {
+            let mut read = store.db.read().await.unwrap();
+            let proven = users::by_proven_email(&mut read, "ann@example.org").await;
+            proven.unwrap().map(|user| user.id)
+        };
+        assert_eq!(proven().await.as_ref(), Some(&second.id), "{}", store.name);
+        store
+            .db
+            .write(async |write| users::remove(write, &second, now).await)
+            .await
+            .unwrap();
+        arrive(&first, true).await.unwrap();
+        assert_eq!(proven().await.as_ref(), Some(&first.id), "{}", store.name);
+    }
+}
+
 /// A handle that was given up keeps routing, and nobody else can take it meanwhile.
 #[tokio::test]
 async fn retired_handles_keep_routing() {

@@ -11,17 +11,16 @@ use souk_domain::limits::KEY_LIMIT_DEFAULT;
 use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs::check_handle;
-use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use souk_store::companies::{self, NewCompany};
-use souk_store::founding::{Founded, Founding, found};
+use souk_store::founding::{Founding, found};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_company", "/admin/companies")
     .about("Companies", "Create a company with its first administrator and key")
     .notes(
-        "Platform staff only. The key of role 4 is in this answer only. `contact_email` becomes the administrator's address unless a user \
-         of another company has it already.",
+        "Platform staff only. The key of role 4 is in this answer only. `contact_email` becomes the administrator's address, of which nobody has \
+         shown yet that it is theirs.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
     .refuses(&[SLUG_TAKEN]);
@@ -62,13 +61,39 @@ pub async fn create_company(
         body.contact_email.as_deref().map(check_email).transpose(),
     )?;
     let now = caller.now();
-    let founded = match attempt(&api, &body, body.contact_email.as_deref(), now).await? {
-        Some(founded) => founded,
-        // The address belongs to a user already.
-        None => attempt(&api, &body, None, now)
-            .await?
-            .ok_or_else(|| handle_taken(&body.handle))?,
+    let founding = Founding {
+        company: NewCompany {
+            handle: &body.handle,
+            name: &body.name,
+            description: body.description.as_deref(),
+            is_platform: false,
+        },
+        user_name: "Administrator",
+        email: body.contact_email.as_deref(),
+        role: Role::Admin,
+        rate_limit: KEY_LIMIT_DEFAULT,
     };
+    let founded = api
+        .db()
+        .write(async |write| -> Result<_, Problem> {
+            if companies::by_handle(write, &body.handle, now)
+                .await?
+                .is_some()
+            {
+                return Err(handle_taken(&body.handle));
+            }
+            let founded = found(write, &founding, now).await;
+            let mut founded = founded.map_err(|error| match error {
+                StoreError::Conflict => handle_taken(&body.handle),
+                other => other.into(),
+            })?;
+            if let Some(email) = &body.contact_email {
+                founded.company.profile.contact_email = Some(email.to_string());
+                companies::update(write, &founded.company, now).await?;
+            }
+            Ok(founded)
+        })
+        .await?;
     let answer = |api_key| CompanyCreated {
         company: CompanyOut::of(&founded.company, CREDITS_LOW_DEFAULT),
         user: (&founded.user).into(),
@@ -79,48 +104,6 @@ pub async fn create_company(
         data: answer(KeyOut::once(&founded.key, &founded.secret, now)),
         kept: answer(KeyOut::masked(&founded.key, now)),
     })
-}
-
-/// `None`: something other than the handle is taken.
-async fn attempt(
-    api: &ApiState,
-    body: &CompanyIn,
-    email: Option<&str>,
-    now: Timestamp,
-) -> Result<Option<Founded>, Problem> {
-    let mut is_taken = false;
-    let founding = Founding {
-        company: NewCompany {
-            handle: &body.handle,
-            name: &body.name,
-            description: body.description.as_deref(),
-            is_platform: false,
-        },
-        user_name: "Administrator",
-        email,
-        role: Role::Admin,
-        rate_limit: KEY_LIMIT_DEFAULT,
-    };
-    let founded = api.db().write(async |write| -> Result<_, Problem> {
-        if companies::by_handle(write, &body.handle, now)
-            .await?
-            .is_some()
-        {
-            return Err(handle_taken(&body.handle));
-        }
-        let founded = found(write, &founding, now).await;
-        is_taken = matches!(founded, Err(StoreError::Conflict));
-        let mut founded = founded?;
-        if let Some(email) = &body.contact_email {
-            founded.company.profile.contact_email = Some(email.to_string());
-            companies::update(write, &founded.company, now).await?;
-        }
-        Ok(founded)
-    });
-    match founded.await {
-        Err(_) if is_taken => Ok(None),
-        founded => founded.map(Some),
-    }
 }
 
 pub(super) fn handle_taken(handle: &str) -> Problem {

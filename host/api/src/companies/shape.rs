@@ -65,9 +65,10 @@ pub struct UserOut {
     pub id: UserId,
     #[schema(value_type = String)]
     pub company_id: CompanyId,
-    /// In lower case. No other user of any company has it.
+    /// In lower case. No other user of the company has it.
     pub email: Option<String>,
-    /// Somebody who reads mail there has shown it, or the provider by which the user signs in vouches for it.
+    /// Somebody who reads mail there has shown it, or the provider by which the user signs in vouches for it: of all companies' users with one
+    /// address one at most.
     pub email_verified: bool,
     pub name: String,
     pub avatar_url: Option<String>,

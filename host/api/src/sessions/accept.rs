@@ -1,25 +1,26 @@
 use super::shape::{CurrentSession, Entered, SignedIn};
-use super::{Client, SIGN_INS_HOURLY, begin};
+use super::{Client, SIGN_INS_HOURLY, begin, taken};
 use crate::companies::shape::{CompanyOut, UserOut};
-use crate::refusals::{COMPANY_NOT_FOUND, INVITATION_NOT_FOUND};
+use crate::refusals::{COMPANY_NOT_FOUND, EMAIL_TAKEN, INVITATION_NOT_FOUND};
 use crate::{Access, ApiState, Body, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::sessions::Token;
 use souk_store::users::{self, Arrival, UserStatus};
-use souk_store::{AnyConnection, companies, invitations, ledger};
+use souk_store::{AnyConnection, StoreError, companies, invitations, ledger};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("accept_invitation", "/users/invitations/accept")
     .about("Users", "Come in by an invitation")
     .notes(
         "Once: the user becomes `active` and is signed in with a session's cookie. `token` is what stands behind the `#` of the invitation's link. \
+         Whoever comes in by a mailed one has shown that the address is theirs; if a user of another company has before, 409 `EMAIL_TAKEN`. \
          At most 20 times an hour and address, signing in included.",
     )
     .access(Access::Public)
     .signed()
     .hourly(SIGN_INS_HOURLY)
-    .refuses(&[INVITATION_NOT_FOUND, COMPANY_NOT_FOUND]);
+    .refuses(&[INVITATION_NOT_FOUND, COMPANY_NOT_FOUND, EMAIL_TAKEN]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct AcceptIn {
@@ -50,7 +51,10 @@ pub async fn accept_invitation(
                 identity: None,
                 email_verified: invitation.is_mailed,
             };
-            let user = users::arrive(write, &user, &arrival, client.now).await?;
+            let user = match users::arrive(write, &user, &arrival, client.now).await {
+                Err(StoreError::Conflict) => return Err(taken(&user)),
+                arrived => arrived?,
+            };
             invitations::remove(write, &user.id).await?;
             let session = begin(write, &user, "invitation", &client, &token).await?;
             let signed_in = SignedIn {

@@ -11,7 +11,7 @@ pub mod shape;
 pub mod sign_in;
 
 use crate::describe::{Argument, Describe, Description, Incoming};
-use crate::refusals::INSUFFICIENT_ROLE;
+use crate::refusals::{EMAIL_TAKEN, INSUFFICIENT_ROLE};
 use crate::settings::peer;
 use crate::{Caller, Problem, Routes};
 use http::header;
@@ -85,6 +85,18 @@ pub(crate) async fn begin(
         user_agent: client.agent.as_deref(),
     };
     sessions::insert(write, &new, &token.digest(), client.now).await
+}
+
+/// What somebody is told who has shown that an address is theirs, and cannot come in as this user of it.
+fn taken(user: &User) -> Problem {
+    let email = user.email.as_deref().unwrap_or_default();
+    Problem::of(
+        EMAIL_TAKEN,
+        format!(
+            "{email} belongs to a user of another company, and an address has one user: have that one removed there first, or be invited \
+             under another address"
+        ),
+    )
 }
 
 /// Users see and end their own sessions, administrators those of all.

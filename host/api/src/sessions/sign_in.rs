@@ -1,10 +1,10 @@
 use super::accept::company;
 use super::shape::{CurrentSession, Entered, SignedIn};
-use super::{Client, SIGN_INS_HOURLY, begin};
+use super::{Client, SIGN_INS_HOURLY, begin, taken};
 use crate::companies::shape::UserOut;
 use crate::refusals::{
-    COMPANY_NOT_FOUND, IDENTITY_PROVIDER_UNAVAILABLE, NOT_INVITED, SIGN_IN_NOT_CONFIGURED,
-    SIGN_IN_REFUSED, USER_DISABLED, VALIDATION_ERROR,
+    COMPANY_NOT_FOUND, EMAIL_TAKEN, IDENTITY_PROVIDER_UNAVAILABLE, NOT_INVITED, SEVERAL_COMPANIES,
+    SIGN_IN_NOT_CONFIGURED, SIGN_IN_REFUSED, USER_DISABLED, VALIDATION_ERROR,
 };
 use crate::{Access, ApiState, Body, FieldError, Operation, Path, Problem, Text};
 use axum::extract::State;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use souk_app::identity::{Email, Identity, IdentityError, Proof};
 use souk_domain::ids::CompanyId;
 use souk_domain::sessions::Token;
+use souk_domain::time::Timestamp;
 use souk_store::users::{self, Arrival, User, UserStatus};
 use souk_store::{StoreError, Write, companies, invitations, nonces};
 use utoipa::ToSchema;
@@ -31,13 +32,17 @@ const fn sign_in_at(id: &'static str, path: &'static str) -> Operation {
             "Google, or whichever provider of OpenID Connect the operator named; 503 `SIGN_IN_NOT_CONFIGURED` without one. Either an `id_token`, or \
              the `code` with which the provider came back to `redirect_uri`, with PKCE's `code_verifier`. `nonce` is the one that the browser sent with \
              its question, and the ID token has to repeat it; it is good for one session. Whoever is known by the provider's subject comes in, and at first whoever was invited \
-             under an address that the provider vouches for; nobody else does (403 `NOT_INVITED`). At most 20 times an hour and address.",
+             under an address that the provider vouches for; nobody else does (403 `NOT_INVITED`). Where several companies name the address, and nobody \
+             has shown before that it is theirs, the path with a company says which is meant (without it 409 `SEVERAL_COMPANIES`). Nobody comes in whom \
+             another company has as a user already, or whose address it has (409 `EMAIL_TAKEN`). At most 20 times an hour and address.",
         )
         .access(Access::Public)
         .hourly(SIGN_INS_HOURLY)
         .refuses(&[
             SIGN_IN_REFUSED,
             NOT_INVITED,
+            EMAIL_TAKEN,
+            SEVERAL_COMPANIES,
             USER_DISABLED,
             SIGN_IN_NOT_CONFIGURED,
             IDENTITY_PROVIDER_UNAVAILABLE,
@@ -101,13 +106,7 @@ async fn enter(
     let token = Token::generate();
     api.db()
         .write(async |write| {
-            let user = find(write, provider.name(), &identity).await?;
-            if let (None, Email::Unasked(error)) = (&user, &identity.email) {
-                return Err(unavailable(provider.name(), error));
-            }
-            let user = user
-                .filter(|user| into.is_none_or(|company| user.company_id == *company))
-                .ok_or_else(not_invited)?;
+            let user = find(write, provider.name(), &identity, into, client.now).await?;
             companies::lock(write, &user.company_id).await?;
             if user.status == UserStatus::Disabled {
                 return Err(Problem::of(
@@ -129,8 +128,8 @@ async fn enter(
                     && identity.verified_email() == user.email.as_deref(),
             };
             let user = match users::arrive(write, &user, &arrival, client.now).await {
-                // Somebody else was linked meanwhile.
-                Err(StoreError::Conflict) => return Err(not_invited()),
+                // Meanwhile the same person came in elsewhere, or somebody else did by this address.
+                Err(StoreError::Conflict) => return Err(taken(&user)),
                 arrived => arrived?,
             };
             invitations::remove(write, &user.id).await?;
@@ -151,19 +150,41 @@ async fn enter(
 
 /// Who it is: known by the provider's subject, or at first by an address that the provider vouches for. An address may be given to another
 /// person in time, a subject never is: who is linked to one subject is no other's.
+///
+/// Whoever has shown before that the address is theirs goes before all of whom only a company says so. Of those nobody is taken for another: where
+/// there are several, the person says which company is meant, so that none gets whom another one has invited, or keeps them out there.
 async fn find(
     write: &mut Write,
     provider: &str,
     identity: &Identity,
-) -> Result<Option<User>, StoreError> {
-    if let Some(known) = users::by_identity(write, provider, &identity.subject).await? {
-        return Ok(Some(known));
-    }
-    let Some(email) = identity.verified_email() else {
-        return Ok(None);
+    into: Option<&CompanyId>,
+    now: Timestamp,
+) -> Result<User, Problem> {
+    let is_meant = |user: &User| into.is_none_or(|company| user.company_id == *company);
+    let is_elsewhere = match users::by_identity(write, provider, &identity.subject).await? {
+        Some(known) if is_meant(&known) => return Ok(known),
+        known => known.is_some(),
     };
-    let user = users::by_email(write, email).await?;
-    Ok(user.filter(|user| user.auth_provider.is_none()))
+    let email = match &identity.email {
+        Email::Verified(email) => email,
+        Email::Unasked(error) if !is_elsewhere => return Err(unavailable(provider, error)),
+        _ => return Err(not_invited()),
+    };
+    let is_taken = match users::by_proven_email(write, email).await? {
+        Some(user) if !is_elsewhere && is_meant(&user) && user.auth_provider.is_none() => {
+            return Ok(user);
+        }
+        proven => is_elsewhere || proven.is_some(),
+    };
+    match &*users::by_unproven_email(write, email, into, now).await? {
+        [] => Err(not_invited()),
+        [user, ..] if is_taken => Err(taken(user)),
+        [user] => Ok(user.clone()),
+        _ => Err(Problem::of(
+            SEVERAL_COMPANIES,
+            "several companies name this address: sign in to the one you mean, by the path with its company_id, or open the link of its invitation",
+        )),
+    }
 }
 
 fn not_invited() -> Problem {

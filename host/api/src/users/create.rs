@@ -17,7 +17,8 @@ pub const OPERATION: Operation = Operation::post("create_user", "/companies/{com
     .about("Users", "Invite a user")
     .notes(
         "The user is `invited` until it comes in by the invitation's link, which holds for 7 days; it is mailed, or, by a host without mail, shown in this \
-         answer. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
+         answer. An address has one user in a company (409 `EMAIL_TAKEN`), and one in all companies once somebody has shown that it is theirs, by \
+         coming in by a mailed invitation or an identity provider; who invites is told nothing of other companies' users. Without `name` it is what \
          stands before the `@`; without `role_id` it is 1, and it is at most the caller's (403 `ROLE_ESCALATION`). A company has at most 1,000 \
          users, and 200 invitations an hour.",
     )
@@ -109,6 +110,6 @@ pub async fn create_user(
 fn taken(email: &str) -> Problem {
     Problem::of(
         EMAIL_TAKEN,
-        format!("another user, here or in another company, has the address {email}"),
+        format!("another user of this company has the address {email}"),
     )
 }

@@ -94,9 +94,10 @@ pub(super) async fn deliver(
         }
     };
     if mail_sent {
+        let digest = token.digest();
         let noted = api
             .db()
-            .write(async |write| invitations::mailed(write, &user.id).await);
+            .write(async |write| invitations::mailed(write, &digest).await);
         if let Err(error) = noted.await {
             tracing::warn!(%error, user = %user.id, "that an invitation was mailed could not be noted");
         }

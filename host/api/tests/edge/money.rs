@@ -45,10 +45,11 @@ async fn a_company_is_made_with_its_first_key() {
         .expect_error(409, "SLUG_TAKEN");
     let same_address =
         json!({"name": "Other", "handle": "other", "contact_email": "a@example.com"});
-    world
+    let other = world
         .post(&world.platform, "/admin/companies", same_address)
         .await
         .expect(201);
+    assert_eq!(other.at("/data/user/email"), "a@example.com");
     for handle in ["", "Acme", "a b", "api", "-a"] {
         let refused = world
             .post(

@@ -1,7 +1,7 @@
 //! Signing in by an identity provider: who shows a token that was made for this service, this attempt and now, and nobody else.
 
 use crate::provider::{CLIENT, Key, Provider, nonce, signed, unsigned};
-use crate::sessions::Browser;
+use crate::sessions::{Browser, token};
 use crate::world::{Answer, Company, World, request};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -44,6 +44,12 @@ impl World {
     async fn with_token(&self, token: &str) -> Answer {
         self.sign_in(ROUTE, json!({"id_token": token, "nonce": nonce(token)}))
             .await
+    }
+
+    /// The same into a company that it names.
+    async fn with_token_to(&self, company: &Company, token: &str) -> Answer {
+        let body = json!({"id_token": token, "nonce": nonce(token)});
+        self.sign_in(&company.path(ROUTE), body).await
     }
 }
 
@@ -124,6 +130,102 @@ async fn an_invited_user_signs_in() {
         .with_token(&provider.token(json!({})))
         .await
         .expect_error(403, "NOT_INVITED");
+}
+
+/// Whom several companies have invited comes in to the one that they name, and is known from then on; the others cannot have them, nor whoever gets
+/// their address later.
+#[tokio::test]
+async fn somebody_invited_twice_says_where_to() {
+    let provider = Provider::start().await;
+    let (world, acme) = World::of_provider(&provider, AT_ONCE).await;
+    let ann = || provider.token(json!({}));
+    let (other, late) = (world.company("other").await, world.company("late").await);
+    let again = json!({"email": "ann@example.org"});
+    let invited = world.invite(&other, again.clone()).await.expect(201);
+    let refused = world.with_token(&ann()).await;
+    let refused = refused.expect_error(409, "SEVERAL_COMPANIES");
+    assert_eq!(refused.header("set-cookie"), "");
+    // An invitation that is over counts no more.
+    world.expire(&invited).await;
+    world
+        .with_token_to(&other, &ann())
+        .await
+        .expect_error(403, "NOT_INVITED");
+    let link = format!("{}/invitation", invited.header("location"));
+    world.post(&other.key, &link, json!({})).await.expect(200);
+    world
+        .with_token(&ann())
+        .await
+        .expect_error(409, "SEVERAL_COMPANIES");
+
+    let entered = world.with_token_to(&other, &ann()).await.expect(200);
+    assert_eq!(entered.at("/data/company/id"), &json!(other.id));
+    world.invite(&late, again).await.expect(201);
+    let known = world.with_token(&ann()).await.expect(200);
+    assert_eq!(known.at("/data/user/id"), entered.at("/data/user/id"));
+    let heir = provider.token(json!({"sub": "1002"}));
+    for refused in [
+        world.with_token_to(&acme, &ann()).await,
+        world.with_token_to(&late, &ann()).await,
+        world.with_token(&heir).await,
+        world.with_token_to(&late, &heir).await,
+    ] {
+        refused.expect_error(409, "EMAIL_TAKEN");
+    }
+    let stranger = world.company("stranger").await;
+    world
+        .with_token_to(&stranger, &ann())
+        .await
+        .expect_error(403, "NOT_INVITED");
+    let user = entered.text("/data/user/id");
+    let user = other.path(&format!("/users/{user}"));
+    world.delete(&other.key, &user).await.expect(204);
+    world.with_token_to(&late, &heir).await.expect(200);
+}
+
+/// Whoever has shown by a mail that an address is theirs signs in as that user; one who has not does so only where nobody else is named by it.
+#[tokio::test]
+async fn an_address_leads_to_whose_it_is() {
+    let provider = Provider::start().await;
+    let (world, acme) = World::of_provider(&provider, AT_ONCE).await;
+    let other = world.company("other").await;
+    let proof = |number: u32, name: &str| {
+        let email = format!("{name}@example.org");
+        provider.token(json!({"sub": number.to_string(), "email": email}))
+    };
+    let invite = async |company: &Company, name: &str| {
+        let email = json!({"email": format!("{name}@example.org")});
+        token(&world.invite(company, email).await.expect(201))
+    };
+    // Mailed here, invited there.
+    let mailed = invite(&acme, "bob").await;
+    invite(&other, "bob").await;
+    world.mail(&mailed).await;
+    let bob = world.accept(&mailed).await.expect(200);
+    let entered = world.with_token(&proof(1, "bob")).await.expect(200);
+    assert_eq!(entered.at("/data/user/id"), bob.at("/data/user/id"));
+    assert_eq!(entered.at("/data/is_new_user"), false);
+
+    // Came in by a link that others had, and is named by nobody else.
+    let shown = invite(&acme, "eve").await;
+    let eve = world.accept(&shown).await.expect(200);
+    let entered = world.with_token(&proof(2, "eve")).await.expect(200);
+    assert_eq!(entered.at("/data/user/id"), eve.at("/data/user/id"));
+    assert_eq!(entered.at("/data/user/email_verified"), true);
+
+    // The same where another company says so, too: whichever of them has made it up.
+    let made_up = invite(&other, "joe").await;
+    let made_up = world.accept(&made_up).await.expect(200);
+    invite(&acme, "joe").await;
+    let refused = world.with_token(&proof(3, "joe")).await;
+    refused.expect_error(409, "SEVERAL_COMPANIES");
+    let joe = world.with_token_to(&acme, &proof(3, "joe")).await;
+    assert_eq!(joe.expect(200).at("/data/company/id"), &json!(acme.id));
+    let refused = world.with_token_to(&other, &proof(3, "joe")).await;
+    refused.expect_error(409, "EMAIL_TAKEN");
+    let browser = Browser::of(&made_up);
+    let me = browser.get(&world, "/users/me").await.expect(200);
+    assert_eq!(me.at("/data/user/email_verified"), false);
 }
 
 /// A token that is not for this client and this attempt, not by this issuer, not valid now, or not signed by its key, proves nothing.

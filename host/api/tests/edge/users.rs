@@ -142,7 +142,7 @@ async fn a_user_lives() {
         .expect(201);
 }
 
-/// All that is wrong is named; an address has one user in all companies; nobody gives what they do not have.
+/// All that is wrong is named; an address has one user in a company; nobody gives what they do not have.
 #[tokio::test]
 async fn what_is_no_user_is_refused() {
     let world = World::new().await;
@@ -185,11 +185,17 @@ async fn what_is_no_user_is_refused() {
         .invite(&other, json!({"email": "ann@example.org"}))
         .await
         .expect(201);
-    world
+    // Another company's users are nobody, and nobody is told of them.
+    let own = world
         .invite(&acme, json!({"email": "ANN@example.org"}))
         .await
+        .expect(201);
+    assert_eq!(own.at("/data/email"), "ann@example.org");
+    let again = json!({"email": "Ann@example.org"});
+    world
+        .invite(&acme, again)
+        .await
         .expect_error(409, "EMAIL_TAKEN");
-    // Another company's users are nobody.
     let path = acme.path(&format!("/users/{}", ann.text("/data/id")));
     world
         .get(&acme.key, &path)
@@ -395,6 +401,9 @@ async fn invitations_are_counted_for_their_company() {
         let wait: u64 = refused.header("retry-after").parse().unwrap();
         assert!((3_000..=3_600).contains(&wait), "{wait}");
     }
-    // Nothing was written: the address is free.
+    // Nothing was written.
+    let bobs = acme.path("/users?q=bob");
+    let bobs = world.get(&acme.key, &bobs).await.expect(200);
+    assert_eq!(bobs.at("/meta/total"), 0);
     world.invite(&other, bob).await.expect(201);
 }
