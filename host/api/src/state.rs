@@ -25,6 +25,8 @@ pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 /// What sorts by use is this late at most; counting takes some tenths of a second of a reader where a million counts are kept.
 const RANK_EVERY: Duration = Duration::from_secs(300);
+/// A new word is found by its beginning or with a typing error that much later, or little more.
+const LEARN_EVERY: Duration = Duration::from_secs(1);
 
 /// Long enough that a flood of questions costs the store nothing, short enough for a balancer.
 const ANSWER_HOLDS: Duration = Duration::from_secs(1);
@@ -100,33 +102,50 @@ impl ApiState {
         ApiState(Arc::new(Arc::clone(&*self.0)))
     }
 
-    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, and counts
-    /// what is popular. Once, before requests are served.
+    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, counts
+    /// what is popular, and learns new words. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
             self.db()
                 .write(async |write| idempotency::release_all(write).await)
                 .await?;
         }
-        let db = self.db().clone();
-        tokio::spawn(async move {
-            loop {
-                if let Err(error) = sweep(&db).await {
-                    tracing::warn!(%error, "kept answers, sessions and the audit log could not be swept; trying again later");
-                }
-                tokio::time::sleep(SWEEP_EVERY).await;
-            }
-        });
-        let db = self.db().clone();
-        tokio::spawn(async move {
-            loop {
-                if let Err(error) = rank(&db).await {
-                    tracing::warn!(%error, "what is popular could not be counted; trying again later");
-                }
-                tokio::time::sleep(RANK_EVERY).await;
-            }
-        });
+        self.every(
+            SWEEP_EVERY,
+            "kept answers, sessions and the audit log could not be swept",
+            |db| async move { sweep(&db).await },
+        );
+        self.every(
+            RANK_EVERY,
+            "what is popular could not be counted",
+            |db| async move { rank(&db).await },
+        );
+        self.every(
+            LEARN_EVERY,
+            "what new words are found by could not be written",
+            |db| async move { search::learn(&db).await },
+        );
         Ok(())
+    }
+
+    /// Does this in the background, now and so long after each time.
+    fn every<J>(
+        &self,
+        pause: Duration,
+        failed: &'static str,
+        job: impl Fn(Db) -> J + Send + 'static,
+    ) where
+        J: Future<Output = Result<(), StoreError>> + Send,
+    {
+        let db = self.db().clone();
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = job(db.clone()).await {
+                    tracing::warn!(%error, "{failed}; trying again later");
+                }
+                tokio::time::sleep(pause).await;
+            }
+        });
     }
 
     pub fn app(&self) -> &App {

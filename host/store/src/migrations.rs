@@ -178,6 +178,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "proven addresses",
         include_str!("../migrations/0051_proven_addresses.sql"),
     ),
+    (
+        52,
+        "words due",
+        include_str!("../migrations/0052_words_due.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -73,8 +73,13 @@ impl Names {
         id
     }
 
-    /// What is found, by name, and how many there are.
+    /// What is found when all words are learnt, by name, and how many there are.
     async fn found(&self, db: &Db, wanted: &Wanted<'_>, order: Order) -> Vec<&str> {
+        search::learn(db).await.unwrap();
+        self.found_now(db, wanted, order).await
+    }
+
+    async fn found_now(&self, db: &Db, wanted: &Wanted<'_>, order: Order) -> Vec<&str> {
         let mut read = db.read().await.unwrap();
         let listed = search::find(&mut read, wanted, order, db::now(), Part::first(100)).await;
         let (ids, total) = listed.unwrap();
@@ -429,6 +434,7 @@ async fn the_index_is_that_of_the_products() {
             });
             changed.await.unwrap();
         }
+        search::learn(db).await.unwrap();
         let kept = index(db).await;
         let emptied = db.write(async |write| -> Result<(), StoreError> {
             for table in ["search_products", "search_terms", "search_variants"] {
@@ -439,6 +445,7 @@ async fn the_index_is_that_of_the_products() {
         });
         emptied.await.unwrap();
         search::catch_up(db).await.unwrap();
+        search::learn(db).await.unwrap();
         let anew = index(db).await;
         for (kept, anew) in kept.iter().zip(&anew) {
             assert!(!kept.is_empty(), "{}", store.name);
@@ -446,6 +453,79 @@ async fn the_index_is_that_of_the_products() {
             assert!(differing.is_empty(), "{} {differing:?}", store.name);
         }
     }
+}
+
+/// A word is found as it is at once, by its beginning and with an error once it is learnt; a product's transaction has few rows to write for it,
+/// and what is given up before it is learnt leaves nothing to be done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_words_are_learnt_in_time() {
+    for store in stores().await {
+        let (db, mut names) = (&store.db, Names::default());
+        let acme = seller(db, "acme").await;
+        search::learn(db).await.unwrap();
+        let before = counts(db).await;
+        let fresh = |prefix: &str| -> String {
+            let words = (0..250).map(|n| format!("{prefix}{n:03}nonesuch "));
+            words.collect()
+        };
+        let described = |asset: &mut Written<AssetDetails>| asset.description = fresh("aa");
+        let id = names.asset(db, &acme, "Goals", described).await;
+        let wanted = |text| Wanted {
+            text: Some(text),
+            ..Wanted::default()
+        };
+        for (text, now) in [
+            ("aa001nonesuch", true),
+            ("goals", true),
+            ("aa001none", false),
+            ("aa001nonesuhc", false),
+        ] {
+            let found = names.found_now(db, &wanted(text), Order::Relevance).await;
+            assert_eq!(!found.is_empty(), now, "{} {text}", store.name);
+        }
+        // One for each word, and the one that it is due.
+        assert_eq!(counts(db).await, (before.0 + 250, 250), "{}", store.name);
+        describe(db, &acme, &id, &fresh("bb")).await;
+        assert_eq!(counts(db).await, (before.0 + 250, 250), "{}", store.name);
+        for text in ["bb001none", "bb001nonesuhc"] {
+            let found = names.found(db, &wanted(text), Order::Relevance).await;
+            assert_eq!(found, ["Goals"], "{} {text}", store.name);
+        }
+        let learnt = counts(db).await;
+        assert!(learnt.0 > before.0 + 20 * 250, "{learnt:?}");
+        // What is given up is due to be forgotten, and is not if it has come back meanwhile.
+        describe(db, &acme, &id, "").await;
+        assert_eq!(counts(db).await, (learnt.0, 249), "{}", store.name);
+        describe(db, &acme, &id, "bb001nonesuch").await;
+        for (text, expected) in [("bb001none", vec!["Goals"]), ("bb002none", vec![])] {
+            let found = names.found(db, &wanted(text), Order::Relevance).await;
+            assert_eq!(found, expected, "{} {text}", store.name);
+        }
+        let left = counts(db).await;
+        assert!(left.0 < before.0 + 60 && left.1 == 0, "{left:?}");
+    }
+}
+
+/// How many rows there are for what words are looked up by, and how many words wait.
+async fn counts(db: &Db) -> (i64, i64) {
+    let mut read = db.read().await.unwrap();
+    let row = sqlx::query(
+        "SELECT (SELECT COUNT(*) FROM search_variants) AS variants, (SELECT COUNT(*) FROM search_words_due) AS due",
+    );
+    let row = row.fetch_one(&mut *read).await.unwrap();
+    (row.number("variants").unwrap(), row.number("due").unwrap())
+}
+
+async fn describe(db: &Db, seller: &Seller, id: &AssetId, text: &str) {
+    let company = &seller.company;
+    let written = db.write(async |write| -> Result<(), StoreError> {
+        let row = products::get(write, company, id).await?.unwrap();
+        let (mut written, read_at) = (row.written, row.updated_at);
+        written.description = text.into();
+        products::update(write, company, id, read_at, &written, true, db::now()).await?;
+        Ok(())
+    });
+    written.await.unwrap();
 }
 
 /// What is popular and what is trending are the sums of recorded runs by others, and end with their dates.

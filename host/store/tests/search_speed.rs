@@ -264,6 +264,13 @@ async fn measure() {
             begun.elapsed().as_secs_f64()
         );
         let begun = Instant::now();
+        search::learn(db).await.unwrap();
+        println!(
+            "{:8} their words learnt in {:.1} s",
+            store.name,
+            begun.elapsed().as_secs_f64()
+        );
+        let begun = Instant::now();
         let product = run(db, &companies[0]).await;
         println!(
             "{:8} {EXECUTIONS} executions in {:.1} s",

@@ -134,6 +134,7 @@ async fn products_are_found() {
     let endpoint = world.endpoint(&acme).await;
     price(&world, &acme, "assets", &cheap, json!({"price_credits": 1})).await;
     price(&world, &acme, "assets", &dear, json!({"price_credits": 9})).await;
+    search::learn(&world.db).await.unwrap();
     for (query, expected) in [
         ("sort_by=price_credits", vec![&cheap, &dear, &endpoint]),
         ("sort_by=name", vec![&dear, &endpoint, &cheap]),

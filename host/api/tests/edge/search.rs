@@ -40,6 +40,7 @@ async fn assets_are_searched() {
         .await
         .expect(200);
 
+    search::learn(&world.db).await.unwrap();
     let found = search(&world, &other, "q=goals&sort_by=name").await;
     assert_eq!(names(&found, "/data"), ["Ace goals", "Goals per match"]);
     assert_eq!(

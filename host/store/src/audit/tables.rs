@@ -93,6 +93,8 @@ pub const TABLES: &[Table] = &[
         &[
             ("id", Not),
             ("company_id", Not),
+            // Empty: where the address was while it was unique in all companies.
+            ("former_email", Not),
             ("email", AsIs),
             ("email_verified", Flag),
             ("name", AsIs),
@@ -622,6 +624,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("search_products", "follow from products"),
     ("search_terms", "follow from products and companies"),
     ("search_variants", "follow from products and companies"),
+    ("search_words_due", "follow from products and companies"),
     ("key_usage", "counts"),
     ("idempotency", "kept answers"),
     ("kept_answers", "counts"),

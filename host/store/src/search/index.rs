@@ -4,17 +4,18 @@ use crate::bulk::Bulk;
 use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::search::variants;
 use souk_domain::ids::CompanyId;
-use souk_domain::words::{self, kept_under, whole};
+use souk_domain::words;
 use sqlx::any::AnyRow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a word counts by where it stands.
 const IN_NAME: i64 = 16;
 pub(crate) const IN_LABEL: i64 = 6;
 const IN_COMPANY: i64 = 3;
 const IN_DESCRIPTION: i64 = 2;
-/// Words of one product: the first ones of a long description. A new word is some twenty rows.
+/// Words of one product: the first ones of a long description. A new word is some twenty rows, written in time.
 const TERMS_MAX: usize = 250;
 /// Characters of a name that orders look at.
 const NAME_KEY_CHARS: usize = 60;
@@ -184,7 +185,7 @@ async fn put_terms(
     if gone.is_empty() && changed.is_empty() {
         return Ok(());
     }
-    lock_words(tx).await?;
+    variants::lock(tx).await?;
     REMOVE
         .run(tx, &gone, |values, term| {
             values.text(term.copied()).text(term.map(|_| subject));
@@ -197,85 +198,18 @@ async fn put_terms(
             .number(term.map(|term| term.1));
     })
     .await?;
-    forget_words(tx, &gone.iter().filter_map(|term| word(term)).collect()).await?;
     let added = changed
         .iter()
         .filter(|(term, _)| !former.contains_key(*term));
-    learn_words(tx, &added.filter_map(|(term, _)| word(term)).collect()).await
+    let gone = gone.iter().filter_map(|term| word(term)).collect();
+    let added = added.filter_map(|(term, _)| word(term)).collect();
+    variants::change(tx, &gone, &added).await
 }
 
 /// The word that a term is, of a product or of a company's name. A label is none.
 fn word(term: &str) -> Option<String> {
     let is_word = !term.starts_with(LABEL);
     is_word.then(|| term.trim_start_matches('@').to_owned())
-}
-
-/// Hosts that share a store would not see what the other is about to forget or to learn. A store with one writer needs no asking.
-async fn lock_words(tx: &mut Write) -> Result<(), StoreError> {
-    if tx.is_shared() {
-        sqlx::query("UPDATE settings SET value = value WHERE name = 'search_words'")
-            .execute(&mut **tx)
-            .await?;
-    }
-    Ok(())
-}
-
-static FORGET: Bulk = Bulk::new(
-    "DELETE FROM search_variants WHERE term IN (SELECT v.column1",
-    1,
-    "WHERE v.column1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM search_terms t WHERE t.term = v.column1 OR t.term = '@' || v.column1))",
-);
-
-/// Words that nothing has any more are not looked up any more.
-async fn forget_words(tx: &mut Write, gone: &BTreeSet<String>) -> Result<(), StoreError> {
-    let gone: Vec<&String> = gone.iter().collect();
-    FORGET
-        .run(tx, &gone, |values, word| {
-            values.text(word.map(|word| word.as_str()));
-        })
-        .await?;
-    Ok(())
-}
-
-static UNKNOWN: Bulk = Bulk::new(
-    "SELECT v.column1 AS term",
-    2,
-    "LEFT JOIN search_variants s ON s.variant = v.column2 AND s.term = v.column1
-     WHERE v.column1 IS NOT NULL AND s.term IS NULL",
-);
-
-static LEARN: Bulk = Bulk::new(
-    "INSERT INTO search_variants (variant, term)
-     SELECT column1, column2",
-    2,
-    "WHERE column1 IS NOT NULL
-     ON CONFLICT (variant, term) DO NOTHING",
-);
-
-/// Words that are new are kept under what they are looked up by.
-async fn learn_words(tx: &mut Write, added: &BTreeSet<String>) -> Result<(), StoreError> {
-    let asked: Vec<(&String, String)> = added.iter().map(|word| (word, whole(word))).collect();
-    let unknown = UNKNOWN
-        .fetch(tx, &asked, |values, word| {
-            values
-                .text(word.map(|word| word.0.as_str()))
-                .text(word.map(|word| word.1.as_str()));
-        })
-        .await?;
-    let mut variants: Vec<(String, String)> = Vec::new();
-    for row in &unknown {
-        let term = row.text("term")?;
-        let keys = kept_under(&term).into_iter();
-        variants.extend(keys.map(|key| (key, term.clone())));
-    }
-    LEARN
-        .run(tx, &variants, |values, variant| {
-            values
-                .text(variant.map(|variant| variant.0.as_str()))
-                .text(variant.map(|variant| variant.1.as_str()));
-        })
-        .await?;
-    Ok(())
 }
 
 /// Indexes what an older version left without, or indexed otherwise: some companies and products, each in a transaction of their own. Called

@@ -3,11 +3,12 @@
 //!
 //! `souk_domain::words` decides which words there are and which are near to what was typed; here they are looked up by texts that are equal.
 //! A product is found when each word that was typed means one of its own or of its company's name. Start reading at [`find`]; [`index`] writes,
-//! [`ranks`] counts what is popular.
+//! [`learn`] does so a little later for beginnings and typing errors, [`ranks`] counts what is popular.
 
 pub mod comparables;
 pub(crate) mod index;
 pub mod ranks;
+mod variants;
 
 use crate::bulk::Bulk;
 use crate::error::StoreError;
@@ -23,6 +24,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub use index::catch_up;
+pub use variants::learn;
 
 /// Words that are looked for; what was typed beyond them is not.
 pub const WORDS_MAX: usize = 8;
