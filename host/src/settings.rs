@@ -146,7 +146,7 @@ const COMPANY_UNREAD_MIB: u64 = 256;
 const UPLOADS_MIB: u64 = 512;
 /// The largest connector, and eight files beside it.
 const COMPANY_UPLOADS_MIB: u64 = 80;
-/// As much as one company's files may have, and the largest file at least.
+/// As much as one company's files may have, of which a half can be in use at once; and the largest file at least.
 const FILES_CACHE_MIB: u64 = COMPANY_BYTES_MAX >> 20;
 const FILES_CACHE_MIB_MIN: u64 = FILE_BYTES_MAX >> 20;
 /// 16 PiB: who asks for more has mistyped.

@@ -29,8 +29,10 @@ const LOOKUPS_A_SECOND: u32 = 10;
 const SHARDS: usize = 32;
 /// Actors with live windows kept per shard before those that are over are swept: about 1 KB each.
 const ACTORS_PER_SHARD: usize = 2_000;
-/// Addresses kept per shard; when all windows are live, the rest share one bucket rather than memory.
+/// Addresses kept per shard: about 250 bytes each.
 const ADDRESSES_PER_SHARD: usize = 4_000;
+/// Those that leave at once when there is no room for one more: all are looked at for it, some 0.1 ms, and not again for as many new ones.
+const ADDRESSES_LEAVING: usize = 1_000;
 /// Windows of companies kept before those that are over are swept: about 150 bytes each.
 const COMPANIES_MAX: usize = 10_000;
 /// Eighths of a company's places for calls that run a connector, from which on the hourly limit of its keys is halved, and then quartered.
@@ -47,13 +49,24 @@ struct Address {
     lookups: Window<1>,
 }
 
+impl Address {
+    fn is_over(&self, now: u32) -> bool {
+        self.requests.is_over(now) && self.sign_ins.is_over(now)
+    }
+
+    /// The more, the less it may be forgotten: whether somebody tried to sign in, and how much was asked.
+    fn weight(&self, limit: u32, now: u32) -> (bool, u32) {
+        let left = self.requests.peek(limit, now).remaining;
+        (!self.sign_ins.is_over(now), limit.saturating_sub(left))
+    }
+}
+
 /// Parts with a lock each, so that threads seldom meet.
 type Shards<K, V> = Box<[Mutex<HashMap<K, V>>]>;
 
 pub struct Limiter {
     actors: Shards<Actor, Arc<Buckets>>,
     addresses: Shards<IpAddr, Arc<Address>>,
-    overflow: Arc<Address>,
     /// By what is counted.
     companies: Mutex<HashMap<(CompanyId, &'static str), Arc<Bucket>>>,
     hasher: RandomState,
@@ -72,7 +85,6 @@ impl Limiter {
         Limiter {
             actors: (0..SHARDS).map(|_| Mutex::default()).collect(),
             addresses: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            overflow: Arc::default(),
             companies: Mutex::default(),
             hasher: RandomState::new(),
             operations: operations.into(),
@@ -176,14 +188,27 @@ impl Limiter {
         let address = network(address);
         let mut shard = self.addresses[self.shard(&address)].lock();
         if shard.len() >= ADDRESSES_PER_SHARD && !shard.contains_key(&address) {
-            shard.retain(|_, counted| {
-                !counted.requests.is_over(now) || !counted.sign_ins.is_over(now)
-            });
-            if shard.len() >= ADDRESSES_PER_SHARD {
-                return self.overflow.clone();
-            }
+            self.make_room(&mut shard, now);
         }
         shard.entry(address).or_default().clone()
+    }
+
+    /// Forgets the addresses whose hour is over, and of the others those that have asked least. Who has many networks of IPv6 gets no more by that than
+    /// these networks have anyway, and nobody else gets less.
+    fn make_room(&self, shard: &mut HashMap<IpAddr, Arc<Address>>, now: u32) {
+        shard.retain(|_, counted| !counted.is_over(now));
+        let surplus = shard.len() + ADDRESSES_LEAVING;
+        let surplus = surplus.saturating_sub(ADDRESSES_PER_SHARD);
+        if surplus == 0 {
+            return;
+        }
+        let weighed = shard.iter();
+        let weighed = weighed.map(|(at, counted)| (counted.weight(self.address_limit, now), *at));
+        let mut weighed: Vec<((bool, u32), IpAddr)> = weighed.collect();
+        weighed.select_nth_unstable(surplus - 1);
+        for (_, address) in &weighed[..surplus] {
+            shard.remove(address);
+        }
     }
 
     fn shard(&self, value: &impl Hash) -> usize {
@@ -221,6 +246,7 @@ mod tests {
     use crate::unread::Unread;
     use futures_util::FutureExt;
     use souk_domain::ids::KeyId;
+    use std::net::Ipv6Addr;
 
     const NOW: u32 = 1_700_000_000;
 
@@ -246,6 +272,32 @@ mod tests {
             limiter.peek_address(of("::ffff:192.0.2.1"), NOW).remaining,
             1
         );
+    }
+
+    /// However many networks ask, whoever comes has an hour of their own, and who has used theirs up is not forgotten. They take bounded room.
+    #[test]
+    fn many_networks_use_up_nobodys_hour() {
+        const KEPT_MAX: usize = SHARDS * ADDRESSES_PER_SHARD;
+        let limiter = Limiter::new(&[], 3, None);
+        let of = |text: &str| text.parse::<IpAddr>().unwrap();
+        let take = |address| now(limiter.take_address(address, NOW));
+        let sign_in = |address| now(limiter.take_sign_in(address, 1, NOW));
+        let (spent, tried) = (of("192.0.2.1"), of("192.0.2.2"));
+        assert!((0..3).all(|_| take(spent).is_ok()) && take(spent).is_err());
+        assert!(sign_in(tried).is_ok() && sign_in(tried).is_err());
+        for number in 0..2 * KEPT_MAX as u128 {
+            let network = Ipv6Addr::from((0x2001_0db8_u128 << 96) | (number << 64));
+            assert!(take(network.into()).is_ok(), "{network}");
+        }
+        let kept = limiter.addresses.iter().map(|shard| shard.lock().len());
+        assert!(kept.sum::<usize>() <= KEPT_MAX);
+        for number in 0..100 {
+            let fresh = of(&format!("198.51.100.{number}"));
+            assert!((0..3).all(|_| take(fresh).is_ok()), "{fresh}");
+        }
+        assert!(take(spent).is_err() && sign_in(tried).is_err());
+        let later = NOW + window::WINDOW_SECONDS;
+        assert!(now(limiter.take_address(spent, later)).is_ok());
     }
 
     /// An address whose hour is used up still has a few keys a second looked up, and gets back what a known key cost it.

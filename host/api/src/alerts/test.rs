@@ -1,5 +1,5 @@
 use super::find;
-use crate::mailed::{self, Mailed};
+use crate::outward::{self, Outward};
 use crate::{Accepted, ApiState, Caller, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub async fn test_alert(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AlertId)>,
 ) -> Result<Accepted<TestOut>, Problem> {
-    mailed::spend(&api, &caller, Mailed::AlertTests).await?;
+    outward::spend(&api, &caller, Outward::AlertTests).await?;
     let (alert, delivery_ids) = api
         .db()
         .write(async |write| -> Result<_, Problem> {

@@ -2,8 +2,11 @@ use super::shape::TopUpOut;
 use crate::idempotency::{self, Once};
 use crate::money::TopUpUsd;
 use crate::money::read_usd;
+use crate::outward::{self, Outward};
 use crate::problem::both;
-use crate::refusals::{PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE};
+use crate::refusals::{
+    CONCURRENCY_LIMIT_EXCEEDED, PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE,
+};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -21,11 +24,16 @@ pub const OPERATION: Operation =
         .about("Credits", "Buy credits")
         .notes(
             "Give either `credits` or `amount_usd` (a multiple of 0.50). With the provider `stripe`, send the payer to `checkout_url`; with \
-             `manual`, platform staff settles the top-up when the money has arrived. The credits are in the balance once it is `settled`.",
+             `manual`, platform staff settles the top-up when the money has arrived. The credits are in the balance once it is `settled`. \
+             A company has 100 top-ups an hour, whatever comes of them.",
         )
         .needs(Role::Admin, Permission::Write)
         .key_required()
-        .refuses(&[PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE]);
+        .refuses(&[
+            CONCURRENCY_LIMIT_EXCEEDED,
+            PAYMENT_PROVIDER_ERROR,
+            PAYMENT_PROVIDER_UNAVAILABLE,
+        ]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct TopUpIn {
@@ -79,6 +87,7 @@ pub async fn create_top_up(
     Body(body): Body<TopUpIn>,
 ) -> Result<Created<TopUpOut>, Problem> {
     let (credits, return_url) = both(body.credits(), body.return_url(&api.settings().base_url))?;
+    outward::spend(&api, &caller, Outward::TopUps).await?;
     let order = Order {
         top_up: TopUpId::generate(),
         company: caller.company().clone(),
@@ -112,6 +121,9 @@ fn refuse(error: TopUpError) -> Problem {
     match error {
         TopUpError::Store(error) => error.into(),
         TopUpError::Reused => idempotency::reused(),
+        TopUpError::Busy => Problem::busy(1)
+            .worded("other top-ups of this company are at the payment provider; begin this one when one of them has begun")
+            .detail("exhausted", "top_ups_exhausted"),
         TopUpError::Begin(BeginError::PaymentMethod(message)) => {
             Problem::invalid("payment_method", message)
         }

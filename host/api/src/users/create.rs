@@ -1,7 +1,7 @@
 use super::invite::{self, INVITATIONS_HOURLY, InvitationOut};
 use super::{check_role, job_function, role};
 use crate::companies::shape::UserOut;
-use crate::mailed::{self, Mailed};
+use crate::outward::{self, Outward};
 use crate::refusals::{CONFLICT, EMAIL_TAKEN, ROLE_ESCALATION, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Operation, Problem, Text};
 use axum::extract::State;
@@ -73,7 +73,7 @@ pub async fn create_user(
         job_function_id,
         status: UserStatus::Invited,
     };
-    mailed::spend(&api, &caller, Mailed::Invitations).await?;
+    outward::spend(&api, &caller, Outward::Invitations).await?;
     let token = Token::generate();
     let (user, invitation) = api
         .db()

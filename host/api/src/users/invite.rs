@@ -1,5 +1,5 @@
 use super::{check_may_manage, find};
-use crate::mailed::{self, Mailed};
+use crate::outward::{self, Outward};
 use crate::refusals::INVALID_STATE;
 use crate::sessions::page;
 use crate::{ApiState, Caller, DataOnce, Operation, Path, Problem};
@@ -55,7 +55,7 @@ pub async fn invite_user(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, UserId)>,
 ) -> Result<DataOnce<InvitationOut>, Problem> {
-    mailed::spend(&api, &caller, Mailed::Invitations).await?;
+    outward::spend(&api, &caller, Outward::Invitations).await?;
     let token = Token::generate();
     let (user, invitation) = api
         .db()

@@ -5,6 +5,7 @@ use crate::world::{Answer, Company, World, now, request};
 use axum::body::Body;
 use futures_util::future::BoxFuture;
 use futures_util::poll;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::Method;
 use serde_json::{Value, json};
 use souk_app::payments::instant::Instant;
@@ -15,6 +16,12 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 const WEBHOOK: &str = "/webhooks/payments/stripe";
+
+async fn buy(world: &World, company: &Company, key: &str) -> Answer {
+    let path = company.path("/credits/top-ups");
+    let body = json!({"credits": 40});
+    world.post_keyed(&company.key, &path, key, body).await
+}
 
 struct Shop {
     world: World,
@@ -380,6 +387,33 @@ async fn a_repeated_order_is_one_order() {
         .expect_error(404, "TOP_UP_NOT_FOUND");
 }
 
+/// A company has a hundred top-ups an hour, whatever comes of them: beyond that nothing is written, and the provider is not asked. What was answered
+/// is answered again, and another company has its own.
+#[tokio::test]
+async fn top_ups_are_counted_for_their_company() {
+    let shop = Shop::open().await;
+    let first = shop.order("first").await;
+    let wrong = json!({"credits": 2, "payment_method": "barter"});
+    for number in 1..100 {
+        let key = format!("wrong-{number}");
+        shop.buy(&key, wrong.clone()).await.expect(400);
+    }
+    for body in [wrong, json!({"credits": 40})] {
+        let refused = shop.buy("late", body).await;
+        let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+        assert_eq!(refused.text("/error/details/scope"), "company");
+        let wait: u64 = refused.header("retry-after").parse().unwrap();
+        assert!((3_000..=3_600).contains(&wait), "{wait}");
+    }
+    assert_eq!(shop.stripe.requests(), 100);
+    let path = shop.acme.path("/credits/top-ups");
+    let listed = shop.world.get(&shop.acme.key, &path).await.expect(200);
+    assert_eq!(listed.at("/meta/total"), 100);
+    assert_eq!(shop.order("first").await, first);
+    let other = shop.world.company("other").await;
+    buy(&shop.world, &other, "first").await.expect(201);
+}
+
 /// A bank transfer is settled by platform staff, once, and by nobody else.
 #[tokio::test]
 async fn staff_settles_bank_transfers() {
@@ -515,6 +549,40 @@ impl Provider for Held {
             Ok(Begun::Paid { reference })
         })
     }
+}
+
+/// Two top-ups of a company are at the provider at once. One more waits for a moment, and is refused with nothing written; another company's is not in
+/// its line.
+#[tokio::test]
+async fn few_top_ups_of_a_company_are_at_the_provider() {
+    let held = Arc::new(Held {
+        asked: Semaphore::new(0),
+        let_go: Semaphore::new(0),
+    });
+    let world = World::with_payments(Payments::new(held.clone())).await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let mut bought: FuturesUnordered<_> = ["one", "two", "three"]
+        .into_iter()
+        .map(|key| buy(&world, &acme, key))
+        .collect();
+    let refused = bought.next().await.unwrap();
+    let refused = refused.expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
+    assert_eq!(
+        refused.text("/error/details/exhausted"),
+        "top_ups_exhausted"
+    );
+    assert_eq!(held.asked.available_permits(), 2);
+    tokio::select! {
+        answer = buy(&world, &other, "one") => panic!("answered before the provider did: {}", answer.body),
+        asked = held.asked.acquire_many(3) => asked.unwrap().forget(),
+    }
+    held.let_go.add_permits(3);
+    while let Some(answer) = bought.next().await {
+        answer.expect(201);
+    }
+    let path = acme.path("/credits/top-ups");
+    let listed = world.get(&acme.key, &path).await.expect(200);
+    assert_eq!(listed.at("/meta/total"), 2);
 }
 
 /// A host that stops waits for a top-up whose provider has been asked, also when its client has hung up meanwhile: it is finished, and its

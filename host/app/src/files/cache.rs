@@ -3,6 +3,9 @@
 //! A copy is a directory, `<directory>/<company>/<upload>.<tag>/`, with the file in it. It gets that name when it is whole and on disk, so that
 //! what a crash leaves is either one that can be lent or one that the next start removes. One that is lent stays.
 //!
+//! Companies share the room. Where there is not enough for all, the copies of one that has more than its share are the first to leave; and of no more
+//! than its share are ever lent at once, since those cannot leave.
+//!
 //! Refuses to know: where copies come from.
 
 use std::collections::{HashMap, HashSet};
@@ -13,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 
+use super::quota::FILE_BYTES_MAX;
 use super::uploads::{self, Place, blocking};
 
 /// Of randomness, in the name of a copy: one that is leaving is not in the way of the next.
@@ -23,6 +27,8 @@ const PART: &str = ".part";
 pub struct Cache {
     directory: PathBuf,
     bytes_max: u64,
+    /// One company's share.
+    company_max: u64,
     shelf: Mutex<Shelf>,
 }
 
@@ -32,6 +38,8 @@ struct Shelf {
     copies: HashMap<String, Arc<Kept>>,
     /// Of the copies, and what is promised to those that are coming.
     bytes: u64,
+    /// The latter, of each company that has been promised any.
+    promised: HashMap<CompanyId, u64>,
     /// How often a copy was lent so far: what orders them.
     lent: u64,
 }
@@ -47,36 +55,58 @@ impl Kept {
     pub fn directory(&self) -> PathBuf {
         self.place.directory()
     }
+
+    fn company(&self) -> &CompanyId {
+        self.place.company()
+    }
 }
+
+fn is_lent(copy: &Arc<Kept>) -> bool {
+    Arc::strong_count(copy) > 1
+}
+
+/// What is lent to a company, and on its way to it, is all that it may have of it.
+pub struct ShareInUse;
 
 /// Room that is promised to a copy; dropping it takes the promise back.
 pub struct Room {
     cache: Arc<Cache>,
+    company: CompanyId,
     bytes: u64,
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.cache.shelf.lock().bytes -= self.bytes;
+        let mut shelf = self.cache.shelf.lock();
+        shelf.take_back(&self.company, self.bytes);
     }
 }
 
 impl Cache {
-    /// Empty until [`scan`](Cache::scan).
+    /// Empty until [`scan`](Cache::scan). A company's share is half of it, so that what one company does leaves another one half; and the largest
+    /// file at least.
     pub fn new(directory: PathBuf, bytes_max: u64) -> Arc<Cache> {
         Arc::new(Cache {
             directory,
             bytes_max,
+            company_max: (bytes_max / 2).max(FILE_BYTES_MAX).min(bytes_max),
             shelf: Mutex::default(),
         })
     }
 
-    pub fn lend(&self, upload: &str) -> Option<Arc<Kept>> {
+    /// `None`: it is not here.
+    pub fn lend(&self, upload: &str) -> Result<Option<Arc<Kept>>, ShareInUse> {
         let mut shelf = self.shelf.lock();
         shelf.lent += 1;
-        let copy = shelf.copies.get(upload)?;
+        let Some(copy) = shelf.copies.get(upload) else {
+            return Ok(None);
+        };
+        let has_room = || shelf.in_use(copy.company()) + copy.bytes <= self.company_max;
+        if !is_lent(copy) && !has_room() {
+            return Err(ShareInUse);
+        }
         copy.used.store(shelf.lent, Ordering::Relaxed);
-        Some(copy.clone())
+        Ok(Some(copy.clone()))
     }
 
     /// Of the copies, and what is promised to those that are coming.
@@ -90,12 +120,14 @@ impl Cache {
         Place::of(&self.directory, company, &format!("{upload}.{tag}{PART}"))
     }
 
-    /// Promises room for `bytes`. For it, copies are removed that nobody has been lent for longest; none if there would not be enough all the
-    /// same.
-    pub async fn room(self: &Arc<Cache>, bytes: u64) -> Option<Room> {
-        let leaving = self.shelf.lock().promise(bytes, self.bytes_max)?;
+    /// Promises room for `bytes` of a company's. For it, copies are removed that nobody has been lent for longest; none if there would not be enough
+    /// all the same.
+    pub async fn room(self: &Arc<Cache>, company: &CompanyId, bytes: u64) -> Option<Room> {
+        let bounds = (self.bytes_max, self.company_max);
+        let leaving = self.shelf.lock().promise(company, bytes, bounds)?;
         let room = Room {
             cache: self.clone(),
+            company: company.clone(),
             bytes,
         };
         remove(leaving).await;
@@ -115,12 +147,18 @@ impl Cache {
             bytes: room.bytes,
             used: AtomicU64::new(0),
         };
-        let surplus = self.shelf.lock().add(upload, copy);
+        let surplus = {
+            let mut shelf = self.shelf.lock();
+            let surplus = shelf.add(upload, copy);
+            if surplus.is_none() {
+                shelf.take_back(&room.company, std::mem::take(&mut room.bytes));
+            }
+            surplus
+        };
         if let Some(surplus) = surplus {
             remove(vec![surplus]).await;
             return Ok(false);
         }
-        room.bytes = 0;
         Ok(true)
     }
 
@@ -144,12 +182,12 @@ impl Cache {
             let mut shelf = self.shelf.lock();
             for (upload, copy) in found {
                 shelf.lent += 1;
-                shelf.bytes += copy.bytes;
                 shelf.add(&upload, copy);
             }
         }
         // The bound may be a lower one than before.
-        drop(self.room(0).await);
+        let leaving = self.shelf.lock().trim(self.bytes_max, self.company_max);
+        remove(leaving).await;
         Ok(())
     }
 }
@@ -162,6 +200,7 @@ impl Shelf {
         if self.copies.contains_key(upload) {
             return Some(copy);
         }
+        self.bytes += copy.bytes;
         self.copies.insert(upload.to_owned(), copy);
         None
     }
@@ -169,12 +208,16 @@ impl Shelf {
     fn take_needless(&mut self, needed: &HashSet<(String, String)>) -> Vec<Arc<Kept>> {
         let is_needless = |(upload, copy): &(&String, &Arc<Kept>)| {
             let key = (copy.place.company().to_string(), (*upload).clone());
-            Arc::strong_count(copy) == 1 && !needed.contains(&key)
+            !is_lent(copy) && !needed.contains(&key)
         };
         let copies = self.copies.iter().filter(is_needless);
         let needless: Vec<String> = copies.map(|(upload, _)| upload.clone()).collect();
-        let leaving = needless.iter().filter_map(|upload| self.take(upload));
-        leaving.collect()
+        self.take_all(&needless)
+    }
+
+    fn take_all(&mut self, uploads: &[String]) -> Vec<Arc<Kept>> {
+        let taken = uploads.iter().filter_map(|upload| self.take(upload));
+        taken.collect()
     }
 
     fn take(&mut self, upload: &str) -> Option<Arc<Kept>> {
@@ -183,35 +226,90 @@ impl Shelf {
         Some(copy)
     }
 
-    /// Counts `bytes` more, and takes out what has to leave for them.
-    fn promise(&mut self, bytes: u64, bytes_max: u64) -> Option<Vec<Arc<Kept>>> {
-        let mut excess = (self.bytes + bytes).saturating_sub(bytes_max);
-        let mut idle: Vec<(u64, u64, String)> = Vec::new();
-        if excess > 0 {
-            let copies = self.copies.iter();
-            let copies = copies.filter(|(_, copy)| Arc::strong_count(copy) == 1);
-            idle.extend(copies.map(|(upload, copy)| {
-                let used = copy.used.load(Ordering::Relaxed);
-                (used, copy.bytes, upload.clone())
-            }));
-            idle.sort_unstable();
-        }
-        let mut leaving = Vec::new();
-        for (_, freed, upload) in idle {
-            if excess == 0 {
-                break;
-            }
-            excess = excess.saturating_sub(freed);
-            leaving.push(upload);
-        }
-        // Nothing to promise is no reason to keep what is too much.
-        if excess > 0 && bytes > 0 {
+    /// Counts `bytes` more of a company's, and takes out what has to leave for them. `None`: it is more than there is, or than the company may have
+    /// in use.
+    fn promise(
+        &mut self,
+        company: &CompanyId,
+        bytes: u64,
+        (bytes_max, company_max): (u64, u64),
+    ) -> Option<Vec<Arc<Kept>>> {
+        if self.in_use(company) + bytes > company_max {
             return None;
         }
-        let leaving = leaving.iter().filter_map(|upload| self.take(upload));
-        let leaving = leaving.collect();
+        let excess = (self.bytes + bytes).saturating_sub(bytes_max);
+        let (leaving, freed) = self.leaving(excess, Some((company, bytes)), company_max);
+        if freed < excess {
+            return None;
+        }
         self.bytes += bytes;
-        Some(leaving)
+        *self.promised.entry(company.clone()).or_default() += bytes;
+        Some(self.take_all(&leaving))
+    }
+
+    /// Undoes a promise, or a part of it.
+    fn take_back(&mut self, company: &CompanyId, bytes: u64) {
+        self.bytes -= bytes;
+        if let Some(promised) = self.promised.get_mut(company) {
+            *promised -= bytes;
+            if *promised == 0 {
+                self.promised.remove(company);
+            }
+        }
+    }
+
+    /// Takes out what is too much, as far as it can leave.
+    fn trim(&mut self, bytes_max: u64, company_max: u64) -> Vec<Arc<Kept>> {
+        let excess = self.bytes.saturating_sub(bytes_max);
+        let (leaving, _) = self.leaving(excess, None, company_max);
+        self.take_all(&leaving)
+    }
+
+    /// Of a company: what it is lent, and what is promised to copies that are coming and will be lent.
+    fn in_use(&self, company: &CompanyId) -> u64 {
+        let own = self.copies.values();
+        let own = own.filter(|copy| is_lent(copy) && copy.company() == company);
+        let lent: u64 = own.map(|copy| copy.bytes).sum();
+        lent + self.promised.get(company).copied().unwrap_or_default()
+    }
+
+    /// The copies that leave so that `excess` bytes are free, and how many are then: of companies that have more than their share, with what is
+    /// `coming` for one, then of all; of those each the ones that nobody was lent for longest.
+    fn leaving(
+        &self,
+        excess: u64,
+        coming: Option<(&CompanyId, u64)>,
+        company_max: u64,
+    ) -> (Vec<String>, u64) {
+        let (mut leaving, mut freed) = (Vec::new(), 0);
+        if excess == 0 {
+            return (leaving, freed);
+        }
+        let promised = self.promised.iter();
+        let promised = promised.map(|(company, bytes)| (company, *bytes));
+        let kept = self.copies.values();
+        let kept = kept.map(|copy| (copy.company(), copy.bytes));
+        let mut companies: HashMap<&CompanyId, u64> = HashMap::new();
+        for (company, bytes) in promised.chain(kept).chain(coming) {
+            *companies.entry(company).or_default() += bytes;
+        }
+        let idle = self.copies.iter().filter(|(_, copy)| !is_lent(copy));
+        let idle = idle.map(|(upload, copy)| (copy.used.load(Ordering::Relaxed), upload, copy));
+        let mut idle: Vec<(u64, &String, &Arc<Kept>)> = idle.collect();
+        idle.sort_unstable_by_key(|(used, upload, _)| (*used, *upload));
+        for of_all in [false, true] {
+            idle.retain(|(_, upload, copy)| {
+                let has = companies.entry(copy.company()).or_default();
+                let leaves = freed < excess && (of_all || *has > company_max);
+                if leaves {
+                    *has -= copy.bytes;
+                    freed += copy.bytes;
+                    leaving.push((*upload).clone());
+                }
+                !leaves
+            });
+        }
+        (leaving, freed)
     }
 }
 

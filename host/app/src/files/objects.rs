@@ -16,7 +16,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{BackoffConfig, ObjectStore, ObjectStoreExt, RetryConfig};
 use souk_domain::ids::CompanyId;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use at::ObjectsAt;
 use way::Way;
@@ -24,6 +24,7 @@ use way::Way;
 use super::error::ObjectError;
 use super::quota::FILE_BYTES_MAX;
 use super::uploads::{Sink, blocking};
+use crate::lines::Lines;
 
 /// S3 takes parts of 5 MiB and more, at most 10,000 of them: the largest file has 128.
 const PIECE_BYTES: u64 = 8 << 20;
@@ -31,6 +32,8 @@ const _: () = assert!(FILE_BYTES_MAX / PIECE_BYTES < 10_000);
 /// Pieces under way in each direction, of all files together: 32 MiB. Files take turns piece by piece, so that a small one does not wait for a
 /// large one, and who reads does not wait for who writes.
 const PIECES_MAX: usize = 4;
+/// … and of one company's files, so that others have turns beside it, however many files it needs at once.
+const PIECES_PER_COMPANY: usize = 2;
 /// What a request that got no answer, or an unwell one, is tried again after. (The crate's own are ten times, within three minutes.)
 const AGAIN: RetryConfig = RetryConfig {
     backoff: BackoffConfig {
@@ -49,8 +52,39 @@ pub struct Objects {
     pub(super) name: Arc<str>,
     store: Arc<dyn ObjectStore>,
     prefix: Path,
-    writing: Arc<Semaphore>,
-    reading: Arc<Semaphore>,
+    writing: Arc<Pieces>,
+    reading: Arc<Pieces>,
+}
+
+/// Whose piece is under way next, in one direction.
+struct Pieces {
+    of_all: Arc<Semaphore>,
+    companies: Lines<CompanyId>,
+}
+
+/// A piece is under way until this is dropped.
+struct Turn {
+    _place: Option<OwnedSemaphorePermit>,
+    _own: Option<OwnedSemaphorePermit>,
+}
+
+impl Pieces {
+    fn new() -> Arc<Pieces> {
+        Arc::new(Pieces {
+            of_all: Arc::new(Semaphore::new(PIECES_MAX)),
+            companies: Lines::new(PIECES_PER_COMPANY),
+        })
+    }
+
+    async fn turn(&self, company: &CompanyId) -> Turn {
+        // The company's first: who waits for it holds no place of others.
+        let own = self.companies.stand(company).await;
+        let place = self.of_all.clone().acquire_owned().await;
+        Turn {
+            _place: place.ok(),
+            _own: own,
+        }
+    }
 }
 
 impl Objects {
@@ -85,8 +119,8 @@ impl Objects {
             name: name.into(),
             store,
             prefix: Path::from(prefix),
-            writing: Arc::new(Semaphore::new(PIECES_MAX)),
-            reading: Arc::new(Semaphore::new(PIECES_MAX)),
+            writing: Pieces::new(),
+            reading: Pieces::new(),
         }
     }
 
@@ -105,7 +139,7 @@ impl Objects {
         let path = self.path(company.as_str(), upload);
         let file = Arc::new(file);
         if bytes <= PIECE_BYTES {
-            let _turn = self.writing.acquire().await;
+            let _turn = self.writing.turn(company).await;
             let whole = piece(&file, 0, bytes).await?;
             self.store
                 .put(&path, whole.into())
@@ -116,7 +150,7 @@ impl Objects {
         let mut parts = self.store.put_multipart(&path).await.map_err(not_taken)?;
         let sent = async {
             for offset in (0..bytes).step_by(PIECE_BYTES as usize) {
-                let _turn = self.writing.acquire().await;
+                let _turn = self.writing.turn(company).await;
                 let part = piece(&file, offset, PIECE_BYTES.min(bytes - offset)).await?;
                 parts.put_part(part.into()).await.map_err(not_taken)?;
             }
@@ -157,7 +191,7 @@ impl Objects {
     ) -> Result<String, ObjectError> {
         let path = self.path(company.as_str(), upload);
         for offset in (0..bytes).step_by(PIECE_BYTES as usize) {
-            let _turn = self.reading.acquire().await;
+            let _turn = self.reading.turn(company).await;
             let range = offset..bytes.min(offset + PIECE_BYTES);
             let piece = self.store.get_range(&path, range).await?;
             sink = blocking(move || sink.write(vec![piece])).await?;
@@ -196,4 +230,26 @@ async fn piece(file: &Arc<File>, offset: u64, bytes: u64) -> Result<Bytes, Objec
         Ok(Bytes::from(piece))
     };
     Ok(blocking(read).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    /// However many pieces one company wants at once, two are under way, and the next turns are others'.
+    #[tokio::test]
+    async fn companies_take_turns() {
+        let pieces = Pieces::new();
+        let [one, other, third] = [(); 3].map(|()| CompanyId::generate());
+        let turn = |company: &CompanyId| pieces.turn(company).now_or_never();
+        let own = [turn(&one), turn(&one)];
+        assert!(own.iter().all(Option::is_some) && turn(&one).is_none());
+        let others = [turn(&other), turn(&other)];
+        assert!(others.iter().all(Option::is_some));
+        // All that there are.
+        assert!(turn(&third).is_none());
+        drop(own);
+        assert!(turn(&third).is_some() && turn(&one).is_some());
+    }
 }

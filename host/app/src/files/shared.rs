@@ -20,7 +20,7 @@ use souk_store::files::File;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::cache::Cache;
+use super::cache::{Cache, ShareInUse};
 use super::error::ObjectError;
 use super::objects::Objects;
 use super::uploads::{Leftover, Place, Sink, blocking};
@@ -130,7 +130,8 @@ impl SharedFiles {
         }
         let fetching = async {
             loop {
-                if let Some(kept) = self.cache.lend(&wanted.upload) {
+                let kept = self.cache.lend(&wanted.upload);
+                if let Some(kept) = kept.map_err(|ShareInUse| without_room())? {
                     let path = kept.directory();
                     // Somebody may have emptied the cache.
                     if path.is_dir() {
@@ -199,7 +200,8 @@ impl SharedFiles {
         } = &wanted;
         // No copy leaves for one that cannot come.
         self.objects.look_at(company, upload, *bytes).await?;
-        let room = self.cache.room(*bytes).await.ok_or_else(no_room)?;
+        let room = self.cache.room(company, *bytes).await;
+        let room = room.ok_or_else(no_room)?;
         let part = self.cache.part(company, upload);
         let guard = Leftover::of(&part);
         let sink = {
@@ -244,10 +246,7 @@ impl SharedFiles {
             }
             ObjectError::Disk(_) => {
                 tracing::error!(%company, name, upload, %error, "a file could not be kept here");
-                let message = "this host cannot keep the file at the moment: try again";
-                let said = AWAY_SAID;
-                let kind = FaultKind::Internal;
-                (fault(kind, "file_without_room", message, said), said)
+                (without_room(), AWAY_SAID)
             }
         };
         let failed = Coming::Failed {
@@ -285,7 +284,7 @@ impl SharedFiles {
     /// Lends the upload that is whole in `part` from now on, if there is room for it. What cannot be kept is fetched when it is needed.
     pub(super) async fn keep(&self, part: Place, upload: &str, bytes: u64) {
         let guard = Leftover::of(&part);
-        let Some(room) = self.cache.room(bytes).await else {
+        let Some(room) = self.cache.room(part.company(), bytes).await else {
             return;
         };
         match self.cache.keep(room, upload, part).await {
@@ -296,7 +295,7 @@ impl SharedFiles {
 
     /// Takes an original over, whose object is there: from now on it is a copy like any other.
     pub(super) async fn adopt(&self, original: &Place, upload: &str, bytes: u64) {
-        let Some(room) = self.cache.room(bytes).await else {
+        let Some(room) = self.cache.room(original.company(), bytes).await else {
             return;
         };
         let part = self.cache.part(original.company(), upload);
@@ -327,12 +326,16 @@ async fn within<T>(
 }
 
 fn no_room() -> ObjectError {
-    let reason =
-        "all that is in the cache of files is in use: raise --files-cache-mib, or its disk's size";
+    let reason = "all that is in the cache of files is in use, or its company has half of it in use: raise --files-cache-mib, or its disk's size";
     ObjectError::Disk(std::io::Error::new(
         std::io::ErrorKind::QuotaExceeded,
         reason,
     ))
+}
+
+fn without_room() -> Fault {
+    let message = "this host cannot keep the file at the moment: try again";
+    fault(FaultKind::Internal, "file_without_room", message, AWAY_SAID)
 }
 
 fn fault(kind: FaultKind, code: &str, message: &str, again_after: Duration) -> Fault {

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::*;
+use crate::files::cache::Kept;
 
 /// Hosts with an object store of their own.
 struct World {
@@ -121,6 +122,96 @@ async fn copies_leave_that_nobody_uses() {
     assert!(refused.retry_after_ms.is_some());
     assert_eq!(content(&held), [0; 100]);
     assert_eq!(world.kept("other"), kept);
+}
+
+/// A gigabyte: what files say here that they have, and an eighth of the cache.
+const GIB: u64 = 1 << 30;
+
+/// A cache without an object store.
+struct Shelves {
+    cache: Arc<Cache>,
+    _directory: TempDir,
+}
+
+impl Shelves {
+    fn new() -> Shelves {
+        let directory = tempfile::tempdir().unwrap();
+        Shelves {
+            cache: Cache::new(directory.path().to_owned(), 8 * GIB),
+            _directory: directory,
+        }
+    }
+
+    /// Keeps a copy and lends it once. Whether there was room for it.
+    async fn keep(&self, company: &CompanyId, upload: &str) -> bool {
+        let Some(room) = self.cache.room(company, GIB).await else {
+            return false;
+        };
+        let part = self.cache.part(company, upload);
+        Sink::create(&part, "a.db").unwrap().finish().unwrap();
+        let kept = self.cache.keep(room, upload, part).await.unwrap();
+        drop(self.lend(upload));
+        kept
+    }
+
+    /// `None`: it is not there, or may not be lent now.
+    fn lend(&self, upload: &str) -> Option<Arc<Kept>> {
+        self.cache.lend(upload).ok().flatten()
+    }
+}
+
+/// A company has all of the cache until others need room; then what it has beyond half of it leaves, and what it reads next takes the place of its own.
+#[tokio::test]
+async fn a_company_leaves_half_of_the_cache_to_others() {
+    let shelves = Shelves::new();
+    let [one, other] = [(); 2].map(|()| CompanyId::generate());
+    for number in 0..8 {
+        assert!(shelves.keep(&one, &format!("one_{number}")).await);
+    }
+    assert_eq!(shelves.cache.bytes(), 8 * GIB);
+    let others = ["other_0", "other_1", "other_2", "other_3"];
+    for upload in others {
+        assert!(shelves.keep(&other, upload).await);
+    }
+    for number in 8..20 {
+        assert!(shelves.keep(&one, &format!("one_{number}")).await);
+    }
+    for upload in others {
+        assert!(shelves.lend(upload).is_some(), "{upload} has left");
+    }
+    let left = (0..20).filter(|number| shelves.lend(&format!("one_{number}")).is_some());
+    assert_eq!(left.collect::<Vec<_>>(), [16, 17, 18, 19]);
+    assert_eq!(shelves.cache.bytes(), 8 * GIB);
+}
+
+/// What sessions have open cannot leave, so one company has at most half of the cache open and on its way: the other half is there for others.
+#[tokio::test]
+async fn a_company_has_half_of_the_cache_in_use() {
+    let shelves = Shelves::new();
+    let [one, other] = [(); 2].map(|()| CompanyId::generate());
+    let of_one: Vec<String> = (0..8).map(|number| format!("one_{number}")).collect();
+    for upload in &of_one {
+        assert!(shelves.keep(&one, upload).await);
+    }
+    let open: Vec<_> = of_one
+        .iter()
+        .filter_map(|upload| shelves.lend(upload))
+        .collect();
+    assert_eq!(open.len(), 4);
+    assert!(!shelves.keep(&one, "one_8").await);
+    // Another session on what is open already takes nothing.
+    assert!(shelves.lend("one_0").is_some());
+    let mut of_other = Vec::new();
+    for upload in ["other_0", "other_1", "other_2", "other_3"] {
+        assert!(shelves.keep(&other, upload).await, "{upload}");
+        of_other.extend(shelves.lend(upload));
+    }
+    assert_eq!(of_other.len(), 4);
+    drop(open);
+    let coming = shelves.cache.room(&one, 4 * GIB).await.unwrap();
+    assert!(!shelves.keep(&one, "one_8").await);
+    drop(coming);
+    assert!(shelves.keep(&one, "one_8").await && shelves.lend("one_8").is_some());
 }
 
 /// No copy leaves for a file that the object store does not give.

@@ -30,6 +30,9 @@ pub enum TopUpError {
     /// The same `Idempotency-Key` has begun another top-up.
     #[error("the idempotency key was used for another top-up")]
     Reused,
+    /// Nothing was written.
+    #[error("the company has other top-ups at the payment provider")]
+    Busy,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -65,6 +68,8 @@ pub async fn top_up(
     actor: &Actor,
     retry: Option<Retry<'_>>,
 ) -> Result<TopUp, TopUpError> {
+    let place = app.payments.place(&order.company).await;
+    let _place = place.ok_or(TopUpError::Busy)?;
     let provider = &app.payments.active;
     let name = retry.as_ref().map(Retry::name);
     let now = app.clock.now();

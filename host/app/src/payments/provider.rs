@@ -1,11 +1,20 @@
 //! Whoever collects the money of top-ups: what they are asked, what they answer, and what they tell later.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use souk_domain::ids::{CompanyId, TopUpId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::time::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::lines::Lines;
+
+/// Top-ups of one company that are begun at once: a provider bounds its requests for all companies together, and each is a connection to it.
+const PER_COMPANY: usize = 2;
+/// What a further one waits. With all that a provider may take it ends before a host that stops gives it up.
+const WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Somebody who collects money.
 pub trait Provider: Send + Sync {
@@ -105,6 +114,8 @@ pub enum EventError {
 pub struct Payments {
     pub(super) active: Arc<dyn Provider>,
     all: Vec<Arc<dyn Provider>>,
+    /// Of the companies that have a top-up that is being begun.
+    companies: Arc<Lines<CompanyId>>,
 }
 
 impl Payments {
@@ -112,12 +123,19 @@ impl Payments {
         Payments {
             all: vec![active.clone()],
             active,
+            companies: Arc::new(Lines::new(PER_COMPANY)),
         }
     }
 
     pub fn also_listen(mut self, provider: Arc<dyn Provider>) -> Payments {
         self.all.push(provider);
         self
+    }
+
+    /// Waits until one more top-up of the company's may be begun, which ends with what is returned. `None`: others have not ended in time.
+    pub(super) async fn place(&self, company: &CompanyId) -> Option<OwnedSemaphorePermit> {
+        let place = self.companies.stand(company);
+        tokio::time::timeout(WAIT_MAX, place).await.ok().flatten()
     }
 
     pub fn by_name(&self, name: &str) -> Option<&Arc<dyn Provider>> {

@@ -37,6 +37,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(500);
 const ROWS_PER_FLUSH: usize = 256;
 /// Records in one transaction: a few milliseconds, because charges wait for the same writer.
 const ROWS_PER_COMMIT: usize = 128;
+/// Counters in one transaction: about as long, and most flushes have fewer.
+const COUNTERS_PER_COMMIT: usize = 256;
 /// Distinct counters between two flushes: while the store is away they cannot grow without end.
 const COUNTERS_MAX: usize = 100_000;
 const HOUR_MICROS: i64 = 3_600_000_000;
@@ -128,7 +130,7 @@ struct Counts {
 }
 
 /// A [`DayKey`] that is cheap to make on the hot path.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct ProductUse {
     company: CompanyId,
     seller: CompanyId,
@@ -344,10 +346,7 @@ impl Shared {
             counts,
             of_sellers: _,
         } = self.take();
-        if let Err(error) = self.write_counts(&counts).await {
-            tracing::warn!(%error, "counts of use could not be written; they are kept");
-            self.pending().counts.add(counts);
-        }
+        self.write_counts(counts).await;
         let free = free.into_iter().map(|run| (run, None));
         let runs: Vec<(Run, Option<Reason>)> = failed.into_iter().chain(free).collect();
         let sellers = runs.iter().map(|(run, _)| &run.seller);
@@ -364,43 +363,42 @@ impl Shared {
         }
     }
 
-    async fn write_counts(&self, counts: &Counts) -> Result<(), StoreError> {
-        let Counts { days, hours, times } = counts;
-        if days.is_empty() && hours.is_empty() && times.is_empty() {
-            return Ok(());
+    /// A few at a time: charges go between. What is not written is kept, with all that comes after it, since the store may be away.
+    async fn write_counts(&self, counts: Counts) {
+        let sorted = Sorted::of(counts);
+        let mut left = sorted.all();
+        while let Some((next, rest)) = left.split() {
+            if let Err(error) = self.write_part(next).await {
+                let kept = left.len();
+                tracing::warn!(%error, kept, "counts of use could not be written; they are kept");
+                self.pending().counts.add_back(left);
+                return;
+            }
+            left = rest;
         }
-        // Sorted, so that hosts which share a store lock rows in one order.
-        let days: BTreeMap<DayKey, DayCounts> = days
+    }
+
+    /// All of it, or nothing: a key's totals are those of its hours.
+    async fn write_part(&self, part: Part<'_>) -> Result<(), StoreError> {
+        let Part { days, times, hours } = part;
+        let days: Vec<(DayKey, DayCounts)> = days
             .iter()
             .map(|(key, counts)| (key.day_key(), *counts))
             .collect();
-        let hours: BTreeMap<HourKey, HourCounts> = hours
-            .iter()
-            .map(|(key, counts)| (key.clone(), *counts))
-            .collect();
         let mut keys: BTreeMap<KeyId, HourCounts> = BTreeMap::new();
-        for (hour, counts) in &hours {
+        for (hour, counts) in hours {
             if let Actor::Key(key) = &hour.actor {
                 keys.entry(key.clone()).or_default().add(counts);
             }
         }
         let keys: Vec<_> = keys.into_iter().collect();
-        let mut times: Vec<_> = times
-            .iter()
-            .map(|(key, counts)| (key.clone(), *counts))
-            .collect();
-        times.sort_unstable_by(|(one, _), (other, _)| {
-            let order = |key: &TimeKey| (key.day, key.at_most_us);
-            let by_product = one.product.id().cmp(other.product.id());
-            by_product.then_with(|| order(one).cmp(&order(other)))
-        });
         self.db
             .write(async |write| {
                 let mut script = Script::new(Style::Separate);
-                executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
+                executions::add_days(&mut script, &days);
                 script.run(write).await?;
-                times::add(write, &times).await?;
-                usage::add_hours(write, &hours.into_iter().collect::<Vec<_>>()).await?;
+                times::add(write, times).await?;
+                usage::add_hours(write, hours).await?;
                 if self.db.is_shared() {
                     usage::lock_keys(write, &keys).await?;
                 }
@@ -435,6 +433,73 @@ impl Shared {
             })
             .await
     }
+}
+
+/// Counters in the order in which they are written, so that hosts which share a store lock rows in one order.
+struct Sorted {
+    days: Vec<(ProductUse, DayCounts)>,
+    times: Vec<(TimeKey, TimeCounts)>,
+    hours: Vec<(HourKey, HourCounts)>,
+}
+
+/// Some that follow each other.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    days: &'a [(ProductUse, DayCounts)],
+    times: &'a [(TimeKey, TimeCounts)],
+    hours: &'a [(HourKey, HourCounts)],
+}
+
+impl Sorted {
+    fn of(counts: Counts) -> Sorted {
+        let mut days: Vec<_> = counts.days.into_iter().collect();
+        days.sort_by_cached_key(|(key, _)| key.day_key());
+        let mut times: Vec<_> = counts.times.into_iter().collect();
+        times.sort_unstable_by(|(one, _), (other, _)| {
+            let order = |key: &TimeKey| (key.day, key.at_most_us);
+            let by_product = one.product.id().cmp(other.product.id());
+            by_product.then_with(|| order(one).cmp(&order(other)))
+        });
+        let mut hours: Vec<_> = counts.hours.into_iter().collect();
+        hours.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Sorted { days, times, hours }
+    }
+
+    fn all(&self) -> Part<'_> {
+        Part {
+            days: &self.days,
+            times: &self.times,
+            hours: &self.hours,
+        }
+    }
+}
+
+impl<'a> Part<'a> {
+    fn len(&self) -> usize {
+        self.days.len() + self.times.len() + self.hours.len()
+    }
+
+    /// What one transaction writes, and what is left then. `None`: there is nothing.
+    fn split(self) -> Option<(Part<'a>, Part<'a>)> {
+        let mut room = COUNTERS_PER_COMMIT;
+        let (days, days_left) = cut(self.days, &mut room);
+        let (times, times_left) = cut(self.times, &mut room);
+        let (hours, hours_left) = cut(self.hours, &mut room);
+        let next = Part { days, times, hours };
+        let left = Part {
+            days: days_left,
+            times: times_left,
+            hours: hours_left,
+        };
+        (next.len() > 0).then_some((next, left))
+    }
+}
+
+/// As many as there is room for, which is less then, and the others.
+fn cut<'a, T>(all: &'a [T], room: &mut usize) -> (&'a [T], &'a [T]) {
+    let (first, rest) = all.split_at(all.len().min(*room));
+    *room -= first.len();
+    (first, rest)
 }
 
 impl Pending {
@@ -481,12 +546,26 @@ impl Counts {
         join(&mut self.hours, other.hours, |all, counts| all.add(&counts));
         join(&mut self.times, other.times, |all, counts| all.add(&counts));
     }
+
+    /// What was taken out, and not written.
+    fn add_back(&mut self, left: Part<'_>) {
+        let Part { days, times, hours } = left;
+        join(&mut self.days, days.iter().cloned(), |all, counts| {
+            all.add(&counts);
+        });
+        join(&mut self.hours, hours.iter().cloned(), |all, counts| {
+            all.add(&counts);
+        });
+        join(&mut self.times, times.iter().cloned(), |all, counts| {
+            all.add(&counts);
+        });
+    }
 }
 
 /// Adds up counters, within their bound: what waits for a store that is away does not grow without end.
 fn join<K: Hash + Eq, C: Default>(
     all: &mut HashMap<K, C>,
-    more: HashMap<K, C>,
+    more: impl IntoIterator<Item = (K, C)>,
     add: impl Fn(&mut C, C),
 ) {
     for (key, counts) in more {

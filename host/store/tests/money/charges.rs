@@ -1,16 +1,19 @@
 //! What a charge books, and what happens when it cannot be booked.
 
-use crate::support::{assert_settled, later, market, open, sqlite, stores};
-use souk_domain::ids::CompanyId;
+use crate::support::{assert_settled, company, later, market, open, sqlite, stores};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::products::Product;
+use souk_domain::time::HOUR;
 use souk_store::executions::{self, Billing, Outcome, RecentUse};
 use souk_store::failures::{self, Reason};
 use souk_store::ledger::{self, Account};
 use souk_store::recent;
 use souk_store::reconciliation::{FindingKind, reconcile};
 use souk_store::statements::{self, LineFilter, LineType};
-use souk_store::teller::{Balance, IdempotencyEntry, PostError, Receipt, Teller};
-use souk_store::{Part, StoreError, db, idempotency};
-use sqlx::Row;
+use souk_store::teller::{Asked, Balance, IdempotencyEntry, PostError, Receipt, Teller};
+use souk_store::{Db, Part, StoreError, db, idempotency, keys};
+use sqlx::{AssertSqlSafe, Row};
 
 /// A charge takes from the buyer, gives 80 percent to the seller and 20 to the platform, and is on both statements.
 #[tokio::test]
@@ -326,6 +329,105 @@ async fn free_runs_are_counted() {
                 .await
                 .unwrap()
                 .is_none()
+        );
+    }
+}
+
+async fn change(db: &Db, sql: &str) {
+    db.write(async |write| -> Result<_, StoreError> {
+        let statement = sqlx::query(AssertSqlSafe(sql.to_owned()));
+        statement.execute(&mut **write).await?;
+        Ok(())
+    })
+    .await
+    .unwrap();
+}
+
+async fn number(db: &Db, sql: &str) -> i64 {
+    let mut read = db.read().await.unwrap();
+    let row = sqlx::query(AssertSqlSafe(sql.to_owned()));
+    row.fetch_one(&mut *read).await.unwrap().get("value")
+}
+
+/// Counts are written a few at a time, so that charges go between. When the store refuses some, they are kept with those that come after them, and
+/// what was written before them is not written again.
+#[tokio::test]
+async fn counts_are_written_in_parts() {
+    const PRODUCTS: i64 = 1_000;
+    /// The place of the one that is refused, in the order in which they are written.
+    const REFUSED: i64 = 600;
+    const HOURS: i64 = 400;
+    for store in stores().await {
+        let market = market(&store.db, 0).await;
+        let founded = company(&store.db, "acme").await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let products = (0..PRODUCTS).map(|_| Product::Asset(AssetId::generate()));
+        let mut products: Vec<_> = products.collect();
+        products.sort_unstable_by(|one, other| one.id().cmp(other.id()));
+        let refused = products[REFUSED as usize].id();
+        let not_both = format!(
+            "CREATE UNIQUE INDEX not_both ON usage_days (product_type) WHERE product_id IN ('{}', '{refused}')",
+            products[0].id()
+        );
+        change(&store.db, &not_both).await;
+        let now = db::now();
+        for product in &products {
+            let mut run = market.run(Billing::Owner);
+            run.product = product.clone();
+            run.started_at = now;
+            teller.record(run);
+        }
+        let actor = Actor::from(founded.key.id.clone());
+        for hour in 0..HOURS as u32 {
+            teller.count_use(Asked {
+                actor: &actor,
+                route: "/assets",
+                at: now.before(HOUR * hour),
+                failed: false,
+            });
+        }
+        teller.flush().await;
+        let written = number(&store.db, "SELECT COUNT(*) AS value FROM usage_days").await;
+        assert!(
+            (1..=REFUSED).contains(&written),
+            "{}: {written}",
+            store.name
+        );
+
+        change(&store.db, "DROP INDEX not_both").await;
+        for _ in 0..2 {
+            teller.flush().await;
+        }
+        for (expected, sql) in [
+            (PRODUCTS, "SELECT COUNT(*) AS value FROM usage_days"),
+            (
+                PRODUCTS,
+                "SELECT CAST(SUM(succeeded) AS BIGINT) AS value FROM usage_days",
+            ),
+            (
+                PRODUCTS,
+                "SELECT CAST(SUM(runs) AS BIGINT) AS value FROM usage_times",
+            ),
+            (
+                HOURS,
+                "SELECT CAST(SUM(requests) AS BIGINT) AS value FROM key_usage",
+            ),
+        ] {
+            assert_eq!(
+                number(&store.db, sql).await,
+                expected,
+                "{}: {sql}",
+                store.name
+            );
+        }
+        let mut read = store.db.read().await.unwrap();
+        let key = keys::get(&mut read, &founded.company.id, &founded.key.id).await;
+        let key = key.unwrap().expect("found");
+        assert_eq!(key.usage_count, HOURS, "{}", store.name);
+        let first = now.before(HOUR * (HOURS as u32 - 1));
+        assert_eq!(
+            (key.first_used_at, key.last_used_at),
+            (Some(first), Some(now))
         );
     }
 }
