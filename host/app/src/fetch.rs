@@ -30,7 +30,7 @@ use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
 use asked::{Asked, PAGE_BYTES_MAX};
 pub use choice::Choice;
-use large::{is_large, worked};
+use large::{is_large, names_bytes, worked};
 pub use learn::learn;
 
 /// How a page is answered.
@@ -107,6 +107,8 @@ pub async fn fetch<T>(
     if rows == 0 {
         run = run.found_nothing();
     }
+    let names = names_bytes(manner.format, rows, statement.row_bytes);
+    run.beside = names.map_err(|cause| run.fail(cause))?;
     let mut written = begin_page(
         app,
         endpoint,
@@ -273,6 +275,7 @@ pub async fn test(
         .await
         .map_err(refuse)?;
     let row_count = asked.page.paged(output.rows).returned;
+    let output = (output, statement.row_bytes);
     let write = move |output: Output| write_test(&statement, output, row_count as usize, head);
     let (rows, sample) = worked(app, &endpoint.row.company_id, deadline, output, write)
         .await
@@ -317,7 +320,7 @@ async fn begin_page(
 ) -> Result<Vec<u8>, Cause> {
     let (format, head) = (manner.format, manner.head);
     // What Parquet compresses takes longer than to write it.
-    if !is_large(&output) && format != Format::Parquet {
+    if !is_large(&output, statement.row_bytes) && format != Format::Parquet {
         return write_page(statement, output, rows, format, head);
     }
     let (company, statement) = (endpoint.row.company_id.as_str(), statement.clone());

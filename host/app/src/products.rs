@@ -7,6 +7,7 @@ mod asset;
 mod endpoint;
 mod snapshot;
 mod sold;
+mod statements;
 
 use std::time::Duration;
 
@@ -19,10 +20,10 @@ use crate::App;
 use crate::connectors::serving;
 use crate::failure::Cause;
 pub use asset::{Action, AssetPlan};
-pub(crate) use endpoint::{Chosen, PageStatement, Shape};
 pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
 pub use snapshot::{AssetSnapshot, EndpointSnapshot, InUse, Products, Sells, Snapshot};
 pub use sold::{Priced, Sold};
+pub(crate) use statements::{Chosen, PageStatement, Shape, row_bytes};
 
 /// No execution takes longer, whatever a product says.
 pub const TIMEOUT_MS_MAX: i64 = 60_000;

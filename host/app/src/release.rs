@@ -22,6 +22,10 @@ const HISTORY_BYTES_MAX: u64 = 8 << 20;
 
 /// A result that is larger takes a worker longer to write than others should wait: a few thousand marks.
 const INLINE_BYTES_MAX: usize = 64 << 10;
+/// Each mark has the names of its columns, which are copied: half a millisecond.
+const INLINE_NAMES_BYTES_MAX: usize = 512 << 10;
+/// Names in all marks: as many as a chart may have, with names of a thousand letters.
+const CHART_NAMES_BYTES_MAX: usize = 16 << 20;
 
 /// What an asset's result is.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +120,16 @@ pub struct Released {
 impl Policy {
     /// Whether releasing this result would hold a worker: fitting takes up to seconds, drawing much milliseconds.
     pub fn is_heavy(&self, output: &Output) -> bool {
-        matches!(self.kind, ResultKind::Prediction(_)) || output.bytes > INLINE_BYTES_MAX
+        let has_long_names = match self.kind {
+            ResultKind::Prediction(_) => return true,
+            // Those that are drawn are among them.
+            ResultKind::Chart(_) => {
+                let names = output.columns.iter().map(|column| column.name.len());
+                names_bytes(output.rows, names.sum()) > INLINE_NAMES_BYTES_MAX
+            }
+            ResultKind::Number | ResultKind::String => false,
+        };
+        has_long_names || output.bytes > INLINE_BYTES_MAX
     }
 
     /// Computes; see [`Policy::is_heavy`].
@@ -303,6 +316,14 @@ impl Policy {
             .into_iter()
             .map(|index| json::Field::new(index, name(index)))
             .collect();
+        let row_bytes: usize = published.iter().map(json::Field::key_bytes).sum();
+        let names = names_bytes(rows.len(), row_bytes);
+        if names > CHART_NAMES_BYTES_MAX {
+            return Err(bad(format!(
+                "the names of the columns that the chart draws take {names} bytes in {} rows, where {CHART_NAMES_BYTES_MAX} are allowed",
+                rows.len()
+            )));
+        }
         let mut spec = serde_json::json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
             "mark": {"type": mark, "tooltip": true},
@@ -387,6 +408,11 @@ impl Policy {
             points,
         })
     }
+}
+
+/// What names take in all rows, which have them all.
+fn names_bytes(rows: usize, row_bytes: usize) -> usize {
+    rows.saturating_mul(row_bytes)
 }
 
 /// Times also come as text: SQLite has no type for them.

@@ -213,6 +213,29 @@ async fn a_chart_is_built_by_the_host() {
     assert!(policy(ResultKind::Chart(missing)).release(&rows).is_err());
 }
 
+/// Names are in each mark: many bytes of them are not written by a worker, and very many by nobody.
+#[test]
+fn long_names_make_a_chart_heavy() {
+    let chart = policy(ResultKind::Chart(Visualization::default()));
+    let of = |name: &str, rows: usize| {
+        let column = |name| (name, ColumnKind::Int64, ColumnData::I64s(vec![1; rows]));
+        output(vec![column(name), column("goals")], rows as u32)
+    };
+    let [short, long, endless] = [20, 200, 100 << 10].map(|letters| "x".repeat(letters));
+    assert!(!chart.is_heavy(&of(&short, 5_000)));
+    assert!(chart.is_heavy(&of(&long, 5_000)));
+    assert!(chart.release(&of(&long, 5_000)).is_ok());
+    assert!(chart.release(&of(&endless, 100)).is_ok());
+    assert!(matches!(
+        chart.release(&of(&endless, 5_000)),
+        Err(Cause::Fault(Fault {
+            kind: FaultKind::BadAnswer,
+            ..
+        }))
+    ));
+    assert!(!policy(ResultKind::Number).is_heavy(&of(&endless, 1)));
+}
+
 /// A prediction starts after the last point, and its history stays with the seller.
 #[tokio::test]
 async fn a_prediction_follows_the_history() {

@@ -58,6 +58,8 @@ pub(crate) struct Run<'a> {
     pub started: Instant,
     /// Its answer is a text that a retry can be given.
     pub keeps_answer: bool,
+    /// Bytes that its answer has beside those of its result: the names of fields, in each row.
+    pub beside: usize,
     charge: Charge,
 }
 
@@ -93,6 +95,7 @@ impl<'a> Run<'a> {
                 execution,
                 started,
                 keeps_answer: true,
+                beside: 0,
                 charge,
             }),
             Err(cause) => Err(Failure::before(sold.is_owner(payer.company), cause)),
@@ -149,9 +152,10 @@ impl<'a> Run<'a> {
         bytes: usize,
         render: impl FnOnce(&About<'_>) -> Vec<u8>,
     ) -> Result<Vec<u8>, Failure> {
+        let held = bytes.saturating_add(self.beside);
         let _room = match self.payer.readers {
-            Some(readers) if bytes >= LARGE_BYTES => {
-                let room = readers.room(bytes as u64);
+            Some(readers) if held >= LARGE_BYTES => {
+                let room = readers.room(held as u64);
                 Some(room.map_err(|unread| self.fail(Cause::Unread(unread)))?)
             }
             _ => None,

@@ -34,6 +34,11 @@ impl Field {
         }
     }
 
+    /// Bytes that its name, as it is escaped, and punctuation add to each row.
+    pub fn key_bytes(&self) -> usize {
+        self.key.bytes()
+    }
+
     /// Every column of a result under its own name.
     pub fn all(output: &Output) -> Vec<Field> {
         output

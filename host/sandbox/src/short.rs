@@ -21,6 +21,10 @@ impl Stamp {
         Stamp { text, piece }
     }
 
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>) {
         if self.text.len() > PIECE {

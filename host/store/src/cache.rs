@@ -27,6 +27,8 @@ use thread_local::ThreadLocal;
 const SHARDS: usize = 16;
 /// Values that a thread has in front of them.
 const FRONT_MAX: usize = 1_024;
+/// A value that takes more is a large one, if values of its cache are weighed.
+const SMALL_BYTES_MAX: usize = 32 << 10;
 
 /// A cached value. Cheap to clone: its holders are counted for the thread that read it.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ struct Inner<K: Send, V: Send + Sync> {
     /// Locked before a shard, and not at all to read.
     index: Mutex<Index<K>>,
     origins: Box<Origins<K, V>>,
+    bytes: Box<Bytes<V>>,
     topics: Vec<Topic>,
     epoch: AtomicU64,
     /// Advances with each value that leaves the shards, while its shard is locked: for all readers that is one moment.
@@ -83,6 +86,8 @@ struct Inner<K: Send, V: Send + Sync> {
     fronts: ThreadLocal<CachePadded<RefCell<Front<K, V>>>>,
     coherent: Arc<AtomicBool>,
     shard_max: usize,
+    /// Of large values together.
+    large_bytes_max: usize,
 }
 
 /// What one thread has read since the last departure.
@@ -102,6 +107,8 @@ impl<K, V> Default for Front<K, V> {
 
 /// What a value was made from.
 type Origins<K, V> = dyn Fn(&K, &V) -> Vec<(Topic, Arc<str>)> + Send + Sync;
+/// What a value takes in memory, about.
+type Bytes<V> = dyn Fn(&V) -> usize + Send + Sync;
 
 impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cache<K, V> {
     /// A cache of at most about `entries_max` values. A value is made from one thing of each of `topics`, whose ids `origins` tells, and is
@@ -112,6 +119,18 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         topics: [Topic; N],
         origins: impl Fn(&K, &V) -> [Arc<str>; N] + Send + Sync + 'static,
     ) -> Self {
+        Self::weighed(db, (entries_max, usize::MAX), topics, origins, |_| 0)
+    }
+
+    /// The same of values of which some are large: beyond 32 KiB each, as `bytes` says. Those take at most `large_bytes_max` together, and only
+    /// they make room for each other: whoever has many keeps nobody's small ones out.
+    pub fn weighed<const N: usize>(
+        db: &Db,
+        (entries_max, large_bytes_max): (usize, usize),
+        topics: [Topic; N],
+        origins: impl Fn(&K, &V) -> [Arc<str>; N] + Send + Sync + 'static,
+        bytes: impl Fn(&V) -> usize + Send + Sync + 'static,
+    ) -> Self {
         let inner = Arc::new(Inner {
             shards: std::array::from_fn(|_| RwLock::default()),
             hasher: DefaultHashBuilder::default(),
@@ -119,12 +138,14 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             origins: Box::new(move |key, value| {
                 topics.into_iter().zip(origins(key, value)).collect()
             }),
+            bytes: Box::new(bytes),
             topics: topics.to_vec(),
             epoch: AtomicU64::new(0),
             departures: CachePadded::default(),
             fronts: ThreadLocal::new(),
             coherent: db.coherent(),
             shard_max: entries_max.div_ceil(SHARDS).max(1),
+            large_bytes_max,
         });
         let cache = Self { inner };
         let weak = Arc::downgrade(&cache.inner);
@@ -196,10 +217,16 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             return;
         }
         let origins = (self.inner.origins)(&key, value);
+        let bytes = (self.inner.bytes)(value);
         let mut index = self.inner.index.lock();
         // Checked under the lock: a change advances the epoch first and then takes the lock.
         if self.epoch() != epoch {
             return;
+        }
+        if bytes > SMALL_BYTES_MAX {
+            // What it replaces makes room for it first.
+            index.remove(&key);
+            self.make_room(&mut index, bytes);
         }
         let mut shard = self.shard(&key).write();
         if shard.len() >= self.inner.shard_max
@@ -210,8 +237,21 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             self.departed();
         }
         index.insert(&key, origins);
+        if bytes > SMALL_BYTES_MAX {
+            index.weigh(&key, bytes);
+        }
         if shard.insert(key, value.clone()).is_some() {
             self.departed();
+        }
+    }
+
+    /// Drops large values until there is room for so many bytes more.
+    fn make_room(&self, index: &mut Index<K>, bytes: usize) {
+        while index.large_bytes + bytes > self.inner.large_bytes_max
+            && let Some(victim) = index.large.keys().next().cloned()
+        {
+            index.remove(&victim);
+            self.leave(&victim);
         }
     }
 
@@ -274,10 +314,13 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
     }
 }
 
-/// From what values were made from to their keys, and back.
+/// From what values were made from to their keys, and back; and which of them are large.
 struct Index<K> {
     keys: HashMap<Topic, HashMap<Arc<str>, HashSet<K>>>,
     origins: HashMap<K, Vec<(Topic, Arc<str>)>>,
+    large: HashMap<K, usize>,
+    /// Of all of these.
+    large_bytes: usize,
 }
 
 impl<K> Default for Index<K> {
@@ -285,6 +328,8 @@ impl<K> Default for Index<K> {
         Self {
             keys: HashMap::new(),
             origins: HashMap::new(),
+            large: HashMap::new(),
+            large_bytes: 0,
         }
     }
 }
@@ -299,11 +344,18 @@ impl<K: Hash + Eq + Clone> Index<K> {
         self.origins.insert(key.clone(), origins);
     }
 
+    /// Of a large value that has just been inserted.
+    fn weigh(&mut self, key: &K, bytes: usize) {
+        self.large.insert(key.clone(), bytes);
+        self.large_bytes += bytes;
+    }
+
     fn remove<Q>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
+        self.large_bytes -= self.large.remove(key).unwrap_or_default();
         for (topic, id) in self.origins.remove(key).unwrap_or_default() {
             let Some(by_id) = self.keys.get_mut(&topic) else {
                 continue;
@@ -458,6 +510,48 @@ mod tests {
             }
         }
         assert_eq!(other.get(&one), None);
+    }
+
+    /// Large values have a bound together and make room for each other; small ones stay, whoever has many large ones.
+    #[tokio::test]
+    async fn large_values_are_bounded_by_bytes() {
+        const LARGE: usize = SMALL_BYTES_MAX + 1;
+        let (_directory, db) = store().await;
+        let bounds = (PRODUCTS * SHARDS, 10 * LARGE);
+        let cache: Cache<String, String> = Cache::weighed(
+            &db,
+            bounds,
+            [Topic::Product],
+            |id: &String, _: &String| [id.as_str().into()],
+            String::len,
+        );
+        let keep = |key: &str, bytes: usize| {
+            let value = Arc::new("x".repeat(bytes));
+            cache.keep(key.to_owned(), &value, cache.epoch());
+        };
+        let has = |kind: &str| -> Vec<String> {
+            let keys = (0..100).map(|one| format!("{kind} {one}"));
+            keys.filter(|key| cache.get(key).is_some()).collect()
+        };
+        for one in 0..100 {
+            keep(&format!("small {one}"), 10);
+            let large = format!("large {one}");
+            keep(&large, LARGE);
+            assert!(cache.get(&large).is_some());
+        }
+        assert_eq!((has("small").len(), has("large").len()), (100, 10));
+        // One takes its own place, and makes room whatever way it leaves.
+        let large = has("large");
+        keep(&large[0], LARGE);
+        assert_eq!(has("large"), large);
+        let bytes = || cache.inner.index.lock().large_bytes;
+        assert_eq!(bytes(), 10 * LARGE);
+        cache.forget(Topic::Product, &large[0]);
+        cache.remove(&large[1]);
+        keep(&large[2], 10);
+        assert_eq!(bytes(), 7 * LARGE);
+        cache.clear();
+        assert_eq!(bytes(), 0);
     }
 
     /// The index knows what is cached and nothing else, whatever way an entry went.

@@ -4,8 +4,10 @@
 //! which would be cheaper far down a list. How far down a page may be is bounded instead ([`OFFSET_MAX`]). Every order ends with what is unique,
 //! so that pages neither overlap nor leave a row out.
 
+use futures_util::{Stream, TryStreamExt};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use crate::bulk::Values;
@@ -15,6 +17,8 @@ use crate::{Fields, StoreError};
 pub const OFFSET_MAX: i64 = 100_000;
 /// The longest page of any list: a statement as one file.
 pub const LIMIT_MAX: i64 = 10_000;
+/// Rows that a worker reads before others have a turn: about a millisecond.
+const ROWS_AT_A_STRETCH: usize = 256;
 
 /// Which part of a list is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,8 +214,46 @@ async fn fetch<T>(
     let mut values = Values::default();
     bind(&mut values);
     values.number(Some(part.limit)).number(Some(part.offset));
-    let rows = sqlx::query_with(AssertSqlSafe(texts.rows.clone()), values.finish()?)
-        .fetch_all(db)
-        .await?;
-    Ok((rows.iter().map(read).collect::<Result<_, _>>()?, total))
+    let rows = sqlx::query_with(AssertSqlSafe(texts.rows.clone()), values.finish()?).fetch(db);
+    Ok((read_all(rows, read).await?, total))
+}
+
+/// What `read` makes of rows as they come. A store that has them all ready would otherwise hold a worker until the last one.
+pub(crate) async fn read_all<R, T>(
+    rows: impl Stream<Item = Result<R, sqlx::Error>>,
+    read: impl Fn(&R) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut rows = pin!(rows);
+    let mut all = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        all.push(read(&row)?);
+        if all.len().is_multiple_of(ROWS_AT_A_STRETCH) {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{poll, stream};
+    use std::task::Poll;
+
+    /// However quickly rows come, others have a turn after each stretch of them.
+    #[tokio::test]
+    async fn long_lists_are_read_in_stretches() {
+        const ROWS: usize = 10_000;
+        let rows = stream::iter((0..ROWS).map(Ok::<_, sqlx::Error>));
+        let mut reading = pin!(read_all(rows, |row: &usize| Ok(*row)));
+        let mut turns = 0;
+        let read = loop {
+            match poll!(reading.as_mut()) {
+                Poll::Ready(read) => break read.unwrap(),
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert!(read.into_iter().eq(0..ROWS));
+        assert_eq!(turns, ROWS / ROWS_AT_A_STRETCH);
+    }
 }

@@ -57,6 +57,16 @@ pub struct Row<K: Kind> {
     pub published_at: Option<Timestamp>,
 }
 
+impl<K: Kind> Row<K> {
+    /// Bytes of all that is of any length.
+    pub fn text_bytes(&self) -> usize {
+        let beside = [&self.learned, &self.sample].into_iter().flatten();
+        let beside: usize = beside.map(String::len).sum();
+        let written = &self.written;
+        written.details.text_bytes() + written.description.len() + written.labels.len() + beside
+    }
+}
+
 /// What a client decides about a product; an update replaces all of it.
 #[derive(Debug, Clone)]
 pub struct Written<D> {

@@ -5,10 +5,12 @@
 use crate::bulk::Bulk;
 use crate::error::StoreError;
 use crate::fields::Fields;
+use crate::lists::read_all;
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
 
 /// Requests of one key in one hour on one route prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,20 +86,19 @@ pub async fn company_days(
     .bind(company.as_str())
     .bind(from.micros())
     .bind(to.micros())
-    .fetch_all(db)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ActorDay {
-                day: row.time("day")?,
-                route: row.text("route")?,
-                actor: row.id("id")?,
-                name: row.text("name")?,
-                requests: row.number("requests")?,
-                failed: row.number("failed")?,
-            })
+    .fetch(db);
+    // Every key on every route on every day.
+    read_all(rows, |row: &AnyRow| {
+        Ok(ActorDay {
+            day: row.time("day")?,
+            route: row.text("route")?,
+            actor: row.id("id")?,
+            name: row.text("name")?,
+            requests: row.number("requests")?,
+            failed: row.number("failed")?,
         })
-        .collect()
+    })
+    .await
 }
 
 /// How many requests a company's keys and users sent from `from` up to, not including, `to`, both full hours; refused ones included.

@@ -1,5 +1,6 @@
 use crate::accepted::is_preferred;
 use crate::credits::csv::{self, Csv};
+use crate::large::of_lines;
 use crate::query::{Parameter, choices, parameters};
 use crate::{ApiState, Caller, Data, Either, Operation, Problem, Query};
 use axum::extract::State;
@@ -99,17 +100,20 @@ pub async fn request_usage(
     let today = caller.now().date();
     let this_month = || Month::read(&today[.."2026-01".len()]).map_err(Problem::internal);
     let Month { name, from, to } = query.month.map_or_else(this_month, Ok)?;
-    let month = name.as_str();
     let mut read = api.db().read().await?;
     let days = usage::company_days(&mut read, caller.company(), from, to).await?;
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
     let is_csv = match query.format {
         Some(format) => format == Format::Csv,
         None => is_preferred(&headers, csv::CONTENT_TYPE),
     };
-    match is_csv {
-        true => table(month, &days).map(Either::That),
-        false => Ok(Either::This(Data(sums(month, from, to, &days)))),
-    }
+    let lines = days.len();
+    let show = move || match is_csv {
+        true => table(&name, &days).map(Either::That),
+        false => Ok(Either::This(Data(sums(&name, from, to, &days)))),
+    };
+    of_lines(&api, &caller, lines, show).await
 }
 
 /// A UTC month: its first midnight, and that of the next.

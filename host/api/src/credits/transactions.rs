@@ -1,6 +1,7 @@
 use super::csv::{self, Csv};
 use super::shape::TransactionOut;
 use crate::accepted::is_preferred;
+use crate::large::of_lines;
 use crate::query::{PAGE_MAX, PER_PAGE_DEFAULT, PER_PAGE_MAX, Since, Until, choices, parameters};
 use crate::refusals::INVALID_PERIOD;
 use crate::{ApiState, Caller, Either, Integer, List, Operation, Page, Problem, Query, Text};
@@ -86,6 +87,9 @@ pub async fn list_transactions(
     };
     let mut read = api.db().read().await?;
     let (lines, total) = statements::list(&mut read, caller.company(), &filter, part).await?;
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
+    let number = lines.len();
     let lines = lines.into_iter().map(TransactionOut::from);
     if !is_csv {
         let data = lines.collect();
@@ -98,7 +102,8 @@ pub async fn list_transactions(
         );
         return Err(Problem::of(INVALID_PERIOD, message));
     }
-    Ok(Either::That(statement(lines)?))
+    let written = of_lines(&api, &caller, number, move || statement(lines)).await;
+    written.map(Either::That)
 }
 
 /// The lines as a file. Only what was typed, the description, may look like a formula.

@@ -2,12 +2,17 @@
 
 use crate::world::{World, now, request};
 use axum::body::Body;
+use futures_util::future::join_all;
+use futures_util::poll;
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_domain::ids::CompanyId;
 use souk_domain::time::{DAY, HOUR};
 use souk_store::maturity;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 use tower::ServiceExt;
 
 async fn text(world: &World, key: &str, path: &str, accept: &str) -> (String, String) {
@@ -251,4 +256,41 @@ async fn a_statement_is_csv_on_demand() {
         let listed = world.get(&buyer.key, &format!("{path}?{dates}")).await;
         assert_eq!(listed.expect(200).at("/meta/total"), total, "{dates}");
     }
+}
+
+/// A long statement as CSV is written where the host computes for its company, and waits for a turn there; a short one is a worker's.
+#[tokio::test]
+async fn a_long_statement_is_written_in_a_lane() {
+    const LINES: usize = 300;
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    world.grant(&buyer, LINES as i64).await;
+    let charges = (1..LINES).map(|_| world.charge(&buyer, &acme, &asset, 1));
+    join_all(charges).await;
+
+    // The company has as many lanes as cores, at the most.
+    let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+    let company = CompanyId::parse(&buyer.id).unwrap();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let taken = (0..=lanes).map(|_| {
+        let gate = gate.clone();
+        let wait = move || gate.lock().unwrap().recv().is_err();
+        world.state.app().compute_in_turn(&company, wait)
+    });
+    let mut taken = pin!(join_all(taken));
+    assert!(poll!(taken.as_mut()).is_pending());
+
+    let path = buyer.path("/credits/transactions?format=csv");
+    let page = format!("{path}&per_page=10");
+    let (_, page) = text(&world, &buyer.key, &page, "*/*").await;
+    assert_eq!(page.lines().count(), 11);
+    let mut whole = pin!(text(&world, &buyer.key, &path, "*/*"));
+    let early = tokio::time::timeout(Duration::from_millis(500), whole.as_mut()).await;
+    assert!(early.is_err());
+    drop(open);
+    let (_, whole) = whole.await;
+    assert_eq!(whole.lines().count(), 1 + LINES);
+    assert!(taken.await.into_iter().all(|waited| waited == Some(true)));
 }

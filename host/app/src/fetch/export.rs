@@ -15,7 +15,7 @@ use souk_sandbox::formats::{Format, Stream};
 use souk_store::Cached;
 use tokio::sync::{Mutex, mpsc};
 
-use super::large::is_large;
+use super::large::{is_large, names_bytes};
 use super::{Asked, Choice, choice, cursor, rows};
 use crate::App;
 use crate::failure::{Cause, Failure, abandoned};
@@ -203,7 +203,9 @@ impl<'a> Export<'a> {
         let elapsed = run.started.elapsed();
         let paged = asked.page.paged(output.rows);
         let (returned, size) = (paged.returned as usize, output.bytes);
-        let is_large = is_large(&output);
+        let is_large = is_large(&output, statement.row_bytes);
+        let names = names_bytes(self.format, returned, statement.row_bytes);
+        let names = names.map_err(|cause| run.fail(cause))?;
         if returned == 0 {
             run = run.found_nothing();
         }
@@ -266,6 +268,7 @@ impl<'a> Export<'a> {
                 run = run.found_nothing();
             }
         }
+        run.beside = names;
         let render = |about: &About<'_>| {
             turn.credits += about.settled.credits;
             bytes

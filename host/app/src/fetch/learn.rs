@@ -34,7 +34,7 @@ pub async fn learn(
         let output = whole::ask(app, endpoint, text, deadline).await?;
         let needed: Vec<String> = endpoint.needed().into_iter().map(str::to_owned).collect();
         let read = move |output: Output| of_whole(&needed, &output);
-        return worked(app, company, deadline, output, read).await?;
+        return worked(app, company, deadline, (output, 0), read).await?;
     }
     let mut table = Table::default();
     if let Some(name) = &endpoint.row.written.details.source_table {
@@ -63,7 +63,7 @@ pub async fn learn(
             Err(fault) => return Err(fault.into()),
         };
         let read = |catalog: Output| Table::of(&catalog);
-        table = worked(app, company, deadline, catalog, read).await??;
+        table = worked(app, company, deadline, (catalog, 0), read).await??;
         if table.key.is_empty() && !is_ordered {
             return Err(Cause::NoOrder);
         }

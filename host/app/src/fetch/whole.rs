@@ -11,7 +11,7 @@ use super::large::worked;
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
-use crate::products::{EndpointSnapshot, PageStatement};
+use crate::products::{EndpointSnapshot, PageStatement, row_bytes};
 
 /// Rows of a whole result: what a seller's API answers in one go.
 pub(crate) const ROWS_MAX: u32 = 10_000;
@@ -52,6 +52,8 @@ pub(super) async fn page(
     let start = usize::try_from(asked.from.offset()).unwrap_or(usize::MAX);
     let rows = asked.page.fetch() as usize;
     let cut = move |output: Output| cut(output, start, rows);
+    // Nothing is written yet.
+    let output = (output, 0);
     let output = worked(app, &endpoint.row.company_id, deadline, output, cut).await?;
     let statement = PageStatement {
         text: text.into(),
@@ -61,7 +63,7 @@ pub(super) async fn page(
             .iter()
             .map(|column| column.name.clone())
             .collect(),
-        row_bytes: published.iter().map(|field| field.name.len() + 10).sum(),
+        row_bytes: row_bytes(&published),
         published,
         keys: Vec::new(),
     };

@@ -1,47 +1,18 @@
 //! An endpoint as it is executed, and what is known of its source.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use hashbrown::{Equivalent, HashMap};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::EndpointId;
-use souk_domain::sql::{
-    self, After, Condition, Dialect, Operator, Order, RowSource, Rows, Selected, Slot, Window,
-};
+use souk_domain::sql::{self, Condition, Dialect, Order, RowSource, Rows, Selected, Window};
 use souk_sandbox::{ColumnKind, json};
 use souk_store::products::{EndpointDetails, Row};
 
 use super::snapshot::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
+use super::statements::{PageStatement, Shape, Statements, row_bytes};
 use crate::definition::{self, Field, Filter, Sort, Sorting};
 use crate::failure::Cause;
-
-/// Statements of one endpoint's pages, one for each set of filters, order, fields and length that
-/// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
-const TEXTS_MAX: usize = 64;
-
-/// Statements of any endpoints that a thread has at hand.
-const FRONT_MAX: usize = 1_024;
-
-thread_local! {
-    /// What this thread's requests have used, copied: holders of one that threads share would be counted on all their cores.
-    static FRONT: RefCell<HashMap<(u64, Shape), Arc<PageStatement>>> = RefCell::default();
-}
-
-static PLANS: AtomicU64 = AtomicU64::new(0);
-
-/// The key of a statement in a thread's front, as a request has it.
-#[derive(Hash)]
-struct Wanted<'a>(u64, &'a Shape);
-
-impl Equivalent<(u64, Shape)> for Wanted<'_> {
-    fn equivalent(&self, (plan, shape): &(u64, Shape)) -> bool {
-        self.0 == *plan && self.1 == shape
-    }
-}
 
 /// What a test learnt of an endpoint's source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
@@ -84,58 +55,7 @@ pub struct EndpointPlan {
     learned: OnceLock<Learned>,
     pub(crate) dialect: Dialect,
     statement: Option<String>,
-    statements: Mutex<HashMap<Shape, Arc<PageStatement>>>,
-    /// Told apart from every other plan of this host.
-    number: u64,
-}
-
-/// What the statement of a page depends on, its values aside.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
-    /// Places of the fields that are wanted. `None`: all.
-    pub fields: Option<Box<[usize]>>,
-    /// In one order, whatever order they were asked in.
-    pub conditions: Box<[Chosen]>,
-    /// The place of the order that is asked for.
-    pub sort: Option<usize>,
-    pub after: Option<After>,
-    pub is_learned: bool,
-    pub window: Window,
-}
-
-/// A filter that is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Chosen {
-    /// Its place.
-    pub filter: usize,
-    pub operator: Operator,
-    /// How many values are bound.
-    pub values: usize,
-}
-
-/// A statement that reads pages, and what its answer has.
-#[derive(Clone)]
-pub(crate) struct PageStatement {
-    pub text: Arc<str>,
-    pub slots: Vec<Slot>,
-    /// What every column of the answer is called.
-    pub columns: Vec<String>,
-    /// What of it leaves.
-    pub published: Vec<json::Field>,
-    /// Where the answer has the columns of the order, if the next page can begin after a row.
-    pub keys: Vec<usize>,
-    /// What names and punctuation add to a row.
-    pub row_bytes: usize,
-}
-
-impl PageStatement {
-    /// With a text of its own.
-    fn copied(&self) -> PageStatement {
-        PageStatement {
-            text: self.text[..].into(),
-            ..self.clone()
-        }
-    }
+    statements: Statements,
 }
 
 impl Sells for EndpointId {
@@ -176,8 +96,7 @@ impl Sells for EndpointId {
             learned,
             dialect,
             statement,
-            statements: Mutex::default(),
-            number: PLANS.fetch_add(1, Ordering::Relaxed),
+            statements: Statements::new(),
         })
     }
 
@@ -271,40 +190,10 @@ impl EndpointSnapshot {
         order
     }
 
-    /// The statement for a page of this shape. Its length is written into it, as long as few lengths are asked for.
+    /// The statement for a page of this shape, or for its like with a bound length.
     pub(crate) fn statement(&self, shape: &Shape, learned: Option<&Learned>) -> Arc<PageStatement> {
-        FRONT.with_borrow_mut(|front| {
-            let wanted = Wanted(self.plan.number, shape);
-            if let Some(known) = front.get(&wanted) {
-                return known.clone();
-            }
-            if front.len() >= FRONT_MAX {
-                front.clear();
-            }
-            let statement = Arc::new(self.shared_statement(shape, learned).copied());
-            front.insert((self.plan.number, shape.clone()), statement.clone());
-            statement
-        })
-    }
-
-    fn shared_statement(&self, shape: &Shape, learned: Option<&Learned>) -> Arc<PageStatement> {
-        let mut statements = self.plan.statements.lock();
-        if let Some(known) = statements.get(shape) {
-            return known.clone();
-        }
-        let mut shape = shape.clone();
-        if statements.len() >= TEXTS_MAX {
-            shape.window = Window::Bound;
-            if let Some(known) = statements.get(&shape) {
-                return known.clone();
-            }
-        }
-        if statements.len() >= 2 * TEXTS_MAX {
-            statements.clear();
-        }
-        let written = Arc::new(self.write(&shape, learned));
-        statements.insert(shape, written.clone());
-        written
+        let statements = &self.plan.statements;
+        statements.get(shape, |shape| self.write(shape, learned))
     }
 
     fn write(&self, shape: &Shape, learned: Option<&Learned>) -> PageStatement {
@@ -357,7 +246,9 @@ impl EndpointSnapshot {
         };
         let statement = sql::page(plan.dialect, &self.source(), &rows);
         let published = wanted.iter().enumerate();
-        let published = published.map(|(index, field)| json::Field::new(index, field.published()));
+        let published: Vec<json::Field> = published
+            .map(|(index, field)| json::Field::new(index, field.published()))
+            .collect();
         let names = columns
             .iter()
             .enumerate()
@@ -369,12 +260,9 @@ impl EndpointSnapshot {
             text: statement.text.into(),
             slots: statement.slots,
             columns: names.collect(),
-            published: published.collect(),
+            row_bytes: row_bytes(&published),
+            published,
             keys,
-            row_bytes: wanted
-                .iter()
-                .map(|field| field.published().len() + 10)
-                .sum(),
         }
     }
 

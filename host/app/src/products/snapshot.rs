@@ -17,8 +17,12 @@ use crate::failure::Cause;
 pub type AssetSnapshot = Snapshot<AssetId>;
 pub type EndpointSnapshot = Snapshot<EndpointId>;
 
-/// Products in use at once; a snapshot is a few kB, at most some hundred: a long statement, and members of 64 KiB each.
+/// Products in use at once; a snapshot is a few kB.
 const SNAPSHOTS_MAX: usize = 10_000;
+/// All together that are more: with a long statement, or members of up to 64 KiB each, some hundred kB.
+const LARGE_BYTES_MAX: usize = 256 << 20;
+/// A snapshot has its texts as they are stored, and what was read of them: values, names and a statement.
+const TIMES_AS_STORED: usize = 4;
 
 /// A kind of product, as it is run.
 pub trait Sells: Kind {
@@ -95,11 +99,12 @@ impl<K: Sells> InUse<K> {
         // A snapshot is made from the product, its prices, its owner, and the word of connectors for the dialect.
         let [own, platforms] = SERVING;
         InUse {
-            snapshots: Cache::new(
+            snapshots: Cache::weighed(
                 db,
-                SNAPSHOTS_MAX,
+                (SNAPSHOTS_MAX, LARGE_BYTES_MAX),
                 [Topic::Product, Topic::Price, Topic::Company, own, platforms],
                 |id: &K, product: &Snapshot<K>| ids(id.as_ref(), &product.row.company_id),
+                |product: &Snapshot<K>| TIMES_AS_STORED * product.row.text_bytes(),
             ),
             slugs: Cache::new(
                 db,
@@ -132,4 +137,92 @@ pub(super) fn unreadable(part: &str) -> Cause {
     Cause::Internal(format!(
         "a stored product cannot be executed: its {part} cannot be read"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use souk_domain::ids::{ConnectionId, UserId};
+    use souk_domain::products::{AssetType, ResultType, SourceKind};
+    use souk_domain::time::Timestamp;
+    use souk_store::OpenOptions;
+    use souk_store::products::{AssetDetails, Written};
+
+    use super::*;
+
+    /// A product whose source is named by so many bytes.
+    fn product(bytes: usize) -> AssetSnapshot {
+        let details = AssetDetails {
+            asset_type: AssetType::Calculation,
+            sport: None,
+            source_kind: SourceKind::Function,
+            source: "x".repeat(bytes),
+            parameters: "[]".to_owned(),
+            result_type: ResultType::Number,
+            unit: None,
+            visualization: None,
+            prediction: None,
+            privacy: None,
+            freshness_column: None,
+        };
+        let written = Written {
+            connection_id: ConnectionId::generate(),
+            name: "a product".to_owned(),
+            slug: "a-product".to_owned(),
+            description: String::new(),
+            category: None,
+            labels: "{}".to_owned(),
+            timeout_ms: 1_000,
+            allow_ai_training: false,
+            details,
+        };
+        let (id, at) = (AssetId::generate(), Timestamp::from_micros(0));
+        let row = Row {
+            id: id.clone(),
+            company_id: CompanyId::generate(),
+            company_handle: "acme".to_owned(),
+            user_id: UserId::generate(),
+            written,
+            status: ProductStatus::Published,
+            learned: None,
+            sample: None,
+            sampled_at: None,
+            is_suspended: false,
+            created_at: at,
+            updated_at: at,
+            published_at: None,
+        };
+        Snapshot {
+            product: id.product(),
+            plan: AssetId::plan(&row, None).expect("a plan"),
+            timeout: Duration::from_secs(1),
+            priced: Priced {
+                price: None,
+                until: None,
+            },
+            row,
+        }
+    }
+
+    /// However many large products are in use, they take so many bytes together, and small ones stay beside them.
+    #[tokio::test]
+    async fn large_products_in_use_are_bounded_by_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let snapshots = Products::new(&db).assets.snapshots;
+        let keep = |bytes: usize, number: usize| -> Vec<AssetId> {
+            let product = Arc::new(product(bytes));
+            let ids: Vec<AssetId> = (0..number).map(|_| AssetId::generate()).collect();
+            for id in &ids {
+                snapshots.keep(id.clone(), &product, snapshots.epoch());
+            }
+            ids
+        };
+        let kept = |ids: &[AssetId]| ids.iter().filter(|id| snapshots.get(*id).is_some()).count();
+        let most = LARGE_BYTES_MAX / (TIMES_AS_STORED * (60 << 10));
+        let small = keep(1 << 10, 100);
+        let large = keep(60 << 10, 2 * most);
+        assert!((most / 2..=most).contains(&kept(&large)));
+        assert_eq!(kept(&small), small.len());
+    }
 }

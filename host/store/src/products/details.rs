@@ -14,12 +14,19 @@ pub trait Details: Clone + std::fmt::Debug + Send + Sync + 'static {
     const COLUMNS: &'static [&'static str];
     fn put(&self, values: &mut Values);
     fn read(row: &AnyRow) -> Result<Self, StoreError>;
+    /// Bytes of what is written freely.
+    fn text_bytes(&self) -> usize;
 }
 
 /// A value of one column.
 trait Column: Sized {
     fn put(&self, values: &mut Values);
     fn read(row: &AnyRow, column: &str) -> Result<Self, StoreError>;
+
+    /// Of numbers and words nothing.
+    fn text_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// A struct of which each field is a column of `table`.
@@ -43,6 +50,10 @@ macro_rules! details {
                 Ok($name {
                     $($column: Column::read(row, stringify!($column))?,)+
                 })
+            }
+
+            fn text_bytes(&self) -> usize {
+                [$(self.$column.text_bytes()),+].into_iter().sum()
             }
         }
     };
@@ -106,6 +117,10 @@ impl Column for String {
     fn read(row: &AnyRow, column: &str) -> Result<String, StoreError> {
         row.text(column)
     }
+
+    fn text_bytes(&self) -> usize {
+        self.len()
+    }
 }
 
 impl Column for Option<String> {
@@ -115,6 +130,10 @@ impl Column for Option<String> {
 
     fn read(row: &AnyRow, column: &str) -> Result<Option<String>, StoreError> {
         row.text_opt(column)
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.as_ref().map_or(0, String::len)
     }
 }
 
@@ -143,3 +162,26 @@ macro_rules! words {
 }
 
 words!(AssetType, SourceKind, ResultType);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every text counts, whichever column it stands in.
+    #[test]
+    fn texts_are_counted() {
+        let text = |bytes: usize| "x".repeat(bytes);
+        let details = EndpointDetails {
+            source_schema: Some(text(1)),
+            source_table: None,
+            sql_logic: Some(text(1_000)),
+            fields: text(200),
+            order_by: text(30),
+            filters: text(4_000),
+            sorts: text(50_000),
+            default_limit: 10,
+            max_limit: 10,
+        };
+        assert_eq!(details.text_bytes(), 55_231);
+    }
+}
