@@ -13,7 +13,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{AnyConnection, Cache, Cached, Db, StoreError, Topic};
-use souk_store::{audit, idempotency, nonces, search, sessions};
+use souk_store::{audit, companies, idempotency, nonces, search, sessions};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -339,7 +339,8 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
                 let sessions = sessions::sweep(write, now).await?;
                 let nonces = nonces::sweep(write, now).await?;
                 let lines = audit::sweep(write, now).await?;
-                Ok::<_, StoreError>(answers || sessions || nonces || lines)
+                let handles = companies::sweep_handles(write, now).await?;
+                Ok::<_, StoreError>(answers || sessions || nonces || lines || handles)
             })
             .await?;
         if !has_more {

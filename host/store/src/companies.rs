@@ -14,6 +14,8 @@ use sqlx::any::AnyRow;
 
 /// A retired handle keeps routing to its company this long.
 pub const HANDLE_GRACE_DAYS: u32 = 90;
+/// A commit of so many holds nobody up.
+const SWEPT_AT_ONCE: i64 = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Company {
@@ -277,6 +279,47 @@ async fn retire_handle(
     .execute(&mut **write)
     .await?;
     Ok(())
+}
+
+/// How many handles a company has given up that still route to it, but for two: its present one may have been given up before, and the one
+/// that it wants to have again is none any more.
+pub async fn retired_handles(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    present: &str,
+    wanted: &str,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    sqlx::query(
+        "SELECT COUNT(*) AS retired
+         FROM retired_handles
+         WHERE company_id = $1 AND expires_at > $2 AND handle NOT IN ($3, $4)",
+    )
+    .bind(company.as_str())
+    .bind(now.micros())
+    .bind(present)
+    .bind(wanted)
+    .fetch_one(db)
+    .await?
+    .number("retired")
+}
+
+/// Forgets some retired handles that route nowhere any more; false if there was none.
+pub async fn sweep_handles(write: &mut Write, now: Timestamp) -> Result<bool, StoreError> {
+    // On a shared store one may be given up anew meanwhile: then it is looked at again, and stays.
+    let forgotten = sqlx::query(
+        "DELETE FROM retired_handles
+         WHERE handle IN (SELECT handle FROM retired_handles WHERE expires_at <= $1 LIMIT $2) AND expires_at <= $1
+         RETURNING handle",
+    )
+    .bind(now.micros())
+    .bind(SWEPT_AT_ONCE)
+    .fetch_all(&mut **write)
+    .await?;
+    for row in &forgotten {
+        write.touch(Topic::Handle, row.text("handle")?);
+    }
+    Ok(!forgotten.is_empty())
 }
 
 fn from_row(row: &AnyRow) -> Result<Company, StoreError> {

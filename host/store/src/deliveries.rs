@@ -4,6 +4,7 @@
 //! decide what an answer means or when to try again. Start reading at [`due`], [`claim`] and [`record`].
 
 use crate::audit;
+use crate::bulk::Bulk;
 use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt, without_nul};
@@ -20,8 +21,8 @@ use std::time::Duration;
 pub const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 /// … and of each webhook so many, the newest.
 pub const KEPT_MAX: i64 = 1_000;
-/// Deliveries that are deleted with their webhook: some 25 ms of the largest.
-const DELETED_AT_ONCE: i64 = 500;
+/// Deliveries that one transaction deletes or gives up: some 25 ms of the largest.
+const AT_ONCE: i64 = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryStatus {
@@ -195,22 +196,31 @@ pub async fn record(
     Ok(recorded.rows_affected() == 1)
 }
 
-/// Gives up what waits for a webhook. What is in flight ends by itself.
-pub(crate) async fn give_up(
+/// Gives up what waits for a webhook that is disabled: all that waits for most. `true`: there may be more, since thousands would keep charges
+/// waiting; whoever claims one of those gives it up when it is due, if nobody calls this again before. What is in flight ends by itself.
+pub async fn give_up(
     write: &mut Write,
     webhook: &WebhookId,
     now: Timestamp,
-) -> Result<(), StoreError> {
-    sqlx::query(
+) -> Result<bool, StoreError> {
+    // On a shared store somebody may claim one meanwhile: then it is looked at again, and left.
+    let given_up = sqlx::query(
         "UPDATE webhook_deliveries
          SET status = 'failed', next_attempt_at = NULL, error = 'the webhook was disabled', claimed_by = NULL, lease_until = NULL
-         WHERE webhook_id = $1 AND status = 'pending' AND (lease_until IS NULL OR lease_until <= $2)",
+         WHERE id IN (SELECT id
+                      FROM webhook_deliveries
+                      WHERE webhook_id = $1 AND status = 'pending' AND (lease_until IS NULL OR lease_until <= $2)
+                      LIMIT $3)
+           AND status = 'pending'
+           AND (lease_until IS NULL OR lease_until <= $2)
+           AND NOT EXISTS (SELECT 1 FROM webhooks WHERE webhooks.id = $1 AND webhooks.is_active = 1)",
     )
     .bind(webhook.as_str())
     .bind(now.micros())
+    .bind(AT_ONCE)
     .execute(&mut **write)
     .await?;
-    Ok(())
+    Ok(given_up.rows_affected() >= AT_ONCE as u64)
 }
 
 /// Deletes a webhook's deliveries: all of most webhooks. What is left of thousands, which would keep charges waiting, goes as those do whose webhook is
@@ -221,7 +231,7 @@ pub(crate) async fn delete_of(write: &mut Write, webhook: &WebhookId) -> Result<
          WHERE id IN (SELECT id FROM webhook_deliveries WHERE webhook_id = $1 LIMIT $2)",
     )
     .bind(webhook.as_str())
-    .bind(DELETED_AT_ONCE)
+    .bind(AT_ONCE)
     .execute(&mut **write)
     .await?;
     Ok(())
@@ -318,8 +328,8 @@ pub async fn release_all(write: &mut Write) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Forgets finished deliveries that are old, and of each webhook those beyond the newest [`KEPT_MAX`]. A transaction per webhook, so that
-/// nobody waits long.
+/// Forgets finished deliveries that are old, and of each webhook those beyond the newest [`KEPT_MAX`]. They are found while others write, and
+/// deleted some at a time, so that nobody waits long.
 pub async fn sweep(db: &Db, now: Timestamp) -> Result<u64, StoreError> {
     let mut read = db.read().await?;
     let rows = sqlx::query(
@@ -337,30 +347,57 @@ pub async fn sweep(db: &Db, now: Timestamp) -> Result<u64, StoreError> {
     let mut swept = 0;
     for row in &rows {
         let webhook = row.text("webhook_id")?;
-        swept += db
-            .write(async |write| sweep_one(write, &webhook, now).await)
-            .await?;
+        loop {
+            let over = over(&mut *db.read().await?, &webhook, now).await?;
+            swept += db.write(async |write| forget(write, &over).await).await?;
+            if over.len() < AT_ONCE as usize {
+                break;
+            }
+        }
     }
     Ok(swept)
 }
 
-async fn sweep_one(write: &mut Write, webhook: &str, now: Timestamp) -> Result<u64, StoreError> {
-    let swept = sqlx::query(
-        "DELETE FROM webhook_deliveries
+/// Some of a webhook's finished deliveries that are kept no longer.
+async fn over(
+    db: &mut AnyConnection,
+    webhook: &str,
+    now: Timestamp,
+) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT id
+         FROM webhook_deliveries
          WHERE webhook_id = $1
            AND status <> 'pending'
            AND (created_at < $2
                 OR id NOT IN (SELECT id FROM webhook_deliveries
                               WHERE webhook_id = $1 AND status <> 'pending'
                               ORDER BY created_at DESC, id DESC
-                              LIMIT $3))",
+                              LIMIT $3))
+         LIMIT $4",
     )
     .bind(webhook)
     .bind(now.before(KEPT_FOR).micros())
     .bind(KEPT_MAX)
-    .execute(&mut **write)
+    .bind(AT_ONCE)
+    .fetch_all(db)
     .await?;
-    Ok(swept.rows_affected())
+    rows.iter().map(|row| row.text("id")).collect()
+}
+
+/// What has been put on its way again meanwhile stays.
+static FORGET: Bulk = Bulk::new(
+    "DELETE FROM webhook_deliveries WHERE status <> 'pending' AND id IN (SELECT v.column1",
+    1,
+    "WHERE v.column1 IS NOT NULL)",
+);
+
+async fn forget(write: &mut Write, deliveries: &[String]) -> Result<u64, StoreError> {
+    FORGET
+        .run(write, deliveries, |values, id| {
+            values.text(id.map(String::as_str));
+        })
+        .await
 }
 
 fn from_row(row: &AnyRow) -> Result<Delivery, StoreError> {

@@ -44,18 +44,28 @@ pub struct Listing {
     pub has_sample: bool,
 }
 
-/// By their ids only: without the COALESCE SQLite goes through all that is published, and looks for each among the ids.
+/// By their ids only: without the COALESCE SQLite goes through all that is published, and looks for each among the ids. What each costs is looked
+/// up: PostgreSQL would join them with all prices that there ever were.
 static LISTINGS: Bulk = Bulk::new(
     "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
             p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type, e.fields,
             p.learned, p.published_at, CAST(CASE WHEN p.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample,
-            r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id",
+            (SELECT r.price_credits
+             FROM prices r
+             WHERE r.product_id = p.id AND r.effective_from <= v.column3 AND COALESCE(r.effective_to, 9223372036854775807) > v.column3
+             ORDER BY r.effective_from DESC
+             LIMIT 1) AS price_credits,
+            (SELECT r.price_cents
+             FROM prices r
+             WHERE r.product_id = p.id AND r.effective_from <= v.column3 AND COALESCE(r.effective_to, 9223372036854775807) > v.column3
+             ORDER BY r.effective_from DESC
+             LIMIT 1) AS price_cents,
+            b.purchase_id, b.endpoint_key_id",
     3,
     "JOIN products p ON p.id = v.column1
      JOIN companies c ON c.id = p.company_id AND c.status = 'active'
      LEFT JOIN asset_details a ON a.id = p.id
      LEFT JOIN endpoint_details e ON e.id = p.id
-     LEFT JOIN prices r ON r.product_id = p.id AND r.effective_from <= v.column3 AND (r.effective_to IS NULL OR r.effective_to > v.column3)
      LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = v.column2 AND b.status = 'active'
      WHERE v.column1 IS NOT NULL AND COALESCE(p.status, '') = 'published'",
 );

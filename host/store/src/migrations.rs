@@ -183,6 +183,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "words due",
         include_str!("../migrations/0052_words_due.sql"),
     ),
+    (54, "ends", include_str!("../migrations/0054_ends.sql")),
 ];
 
 const CREATE_TABLE: &str = "

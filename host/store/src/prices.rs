@@ -1,5 +1,8 @@
 //! Prices of products over time. At most one holds at an instant; what has begun is never changed, only ended.
 //!
+//! What has ended stays: runs and the ledger name it. Whoever asks what a product costs, of this or of a coming instant, passes over it by the
+//! index `prices_by_end`: `COALESCE(effective_to, 9223372036854775807)` is the end of every price, of one without an end the last instant.
+//!
 //! Whoever changes a price touches its product ([`Topic::Price`] with the product's id).
 
 use crate::bulk::Bulk;
@@ -105,7 +108,7 @@ pub async fn active(
         "SELECT ",
         columns!(),
         " FROM prices
-         WHERE product_id = $1 AND effective_from <= $2 AND (effective_to IS NULL OR effective_to > $2)
+         WHERE product_id = $1 AND effective_from <= $2 AND COALESCE(effective_to, 9223372036854775807) > $2
          ORDER BY effective_from DESC
          LIMIT 1"
     ))
@@ -116,14 +119,23 @@ pub async fn active(
     row.as_ref().map(from_row).transpose()
 }
 
+/// Looked up for each product. PostgreSQL would join them with all prices that there ever were, and so it would without the limit, which is a
+/// [`Bulk`]'s own.
 static ACTIVE: Bulk = Bulk::new(
-    concat!("SELECT ", columns!()),
+    concat!(
+        "SELECT ",
+        columns!(),
+        " FROM (SELECT (SELECT r.price_id
+                        FROM prices r
+                        WHERE r.product_id = v.column1 AND r.effective_from <= v.column2
+                          AND COALESCE(r.effective_to, 9223372036854775807) > v.column2
+                        ORDER BY r.effective_from DESC
+                        LIMIT 1) AS holding"
+    ),
     2,
-    "JOIN prices ON prices.product_id = v.column1
-     WHERE v.column1 IS NOT NULL
-       AND effective_from <= v.column2
-       AND (effective_to IS NULL OR effective_to > v.column2)
-     ORDER BY effective_from",
+    "WHERE v.column1 IS NOT NULL
+     LIMIT 256) AS found
+     JOIN prices ON prices.price_id = found.holding",
 );
 
 /// The prices that hold now, by product.
@@ -153,7 +165,7 @@ pub async fn next_change(
     let row = sqlx::query(
         "SELECT MIN(CASE WHEN effective_from > $2 THEN effective_from ELSE effective_to END) AS next_change
          FROM prices
-         WHERE product_id = $1 AND (effective_from > $2 OR effective_to > $2)",
+         WHERE product_id = $1 AND COALESCE(effective_to, 9223372036854775807) > $2",
     )
     .bind(product)
     .bind(now.micros())
@@ -224,7 +236,7 @@ pub async fn holding_from(
         "SELECT ",
         columns!(),
         " FROM prices
-         WHERE product_id = $1 AND (effective_to IS NULL OR effective_to > $2)
+         WHERE product_id = $1 AND COALESCE(effective_to, 9223372036854775807) > $2
          ORDER BY effective_from"
     ))
     .bind(product)
@@ -232,6 +244,28 @@ pub async fn holding_from(
     .fetch_all(db)
     .await?;
     rows.iter().map(from_row).collect()
+}
+
+/// How many prices of a product have ended since then.
+pub async fn ended_since(
+    db: &mut AnyConnection,
+    product: &str,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    sqlx::query(
+        "SELECT COUNT(*) AS ended
+         FROM prices
+         WHERE product_id = $1
+           AND COALESCE(effective_to, 9223372036854775807) > $2
+           AND COALESCE(effective_to, 9223372036854775807) <= $3",
+    )
+    .bind(product)
+    .bind(since.micros())
+    .bind(now.micros())
+    .fetch_one(db)
+    .await?
+    .number("ended")
 }
 
 /// Ends a price at an instant that lies in it.

@@ -13,11 +13,16 @@ use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::Credits;
 use souk_domain::products::{Product, ProductType};
-use souk_domain::time::Timestamp;
+use souk_domain::time::{HOUR, Timestamp};
 use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::collections::HashMap;
+use std::time::Duration;
+
+/// A seller is told of a renewal when so much has passed since the terms were last accepted. Whoever cancels and accepts in a loop would fill the
+/// queue of the seller's webhooks, and what is dropped then is told to nobody.
+const TOLD_AGAIN_AFTER: Duration = HOUR;
 
 /// The terms that a buyer accepts today.
 pub const TERMS_VERSION: &str = "2026-01";
@@ -118,13 +123,18 @@ pub async fn implicit(
     Ok(purchase)
 }
 
-/// Accepts a cancelled purchase anew, with today's price and terms. `None`: it is not cancelled any more.
+/// Accepts a cancelled purchase anew, with today's price and terms. `None`: it is not cancelled any more. The seller is told of it unless the
+/// terms were accepted just before.
 pub async fn renew(
     write: &mut Write,
     id: &PurchaseId,
     new: &NewPurchase<'_>,
     now: Timestamp,
 ) -> Result<Option<Purchase>, StoreError> {
+    lock(write, new.buyer, id).await?;
+    let Some(former) = get(write, new.buyer, id).await? else {
+        return Ok(None);
+    };
     let renewed = sqlx::query(
         "UPDATE purchases
          SET status = 'active', price_credits = $2, ai_training_allowed = $3, terms_version = $4, accepted_by = $5, accepted_at = $6
@@ -147,7 +157,10 @@ pub async fn renew(
     );
     let purchase = get(write, new.buyer, id).await?;
     if let Some(purchase) = &purchase {
-        events::emit(write, &created(purchase, now)).await?;
+        let [of_buyer, of_seller] = created(purchase, now);
+        let is_told_again = now.since(former.accepted_at) >= TOLD_AGAIN_AFTER;
+        let told = std::iter::once(of_buyer).chain(is_told_again.then_some(of_seller));
+        events::emit(write, &told.collect::<Vec<_>>()).await?;
     }
     Ok(purchase)
 }
@@ -361,7 +374,7 @@ pub fn entitlement(buyer: &str, product: &str) -> String {
     format!("{buyer}/{product}")
 }
 
-/// Told to the buyer and to the seller.
+/// Told to the buyer and to the seller, in this order.
 fn created(purchase: &Purchase, now: Timestamp) -> [Event; 2] {
     let event = |company: &CompanyId| Event {
         company: company.clone(),

@@ -195,7 +195,8 @@ pub async fn enable(write: &mut Write, id: &WebhookId, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Sends nothing there any more and gives up what waits. Does nothing to one that is disabled already.
+/// Sends nothing there any more and gives up what waits, thousands of them by and by ([`deliveries::give_up`]). Does nothing to one that is
+/// disabled already.
 pub async fn disable(
     write: &mut Write,
     id: &WebhookId,

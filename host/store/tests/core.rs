@@ -7,6 +7,7 @@ use souk_domain::connections::Target;
 use souk_domain::ids::{CompanyId, ConnectionId, EndpointId, FileId, KeyId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType};
 use souk_domain::roles::{Grant, Permissions, Role};
+use souk_domain::time::Timestamp;
 use souk_store::connections::{self, Written};
 use souk_store::connectors::{self, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
@@ -269,6 +270,42 @@ async fn retired_handles_keep_routing() {
                     .unwrap()
                     .is_none()
             );
+        })
+        .await;
+    }
+}
+
+/// Former handles are counted while they route, but for the one that the company has again and the one that it wants to have again; then they are
+/// forgotten.
+#[tokio::test]
+async fn retired_handles_are_counted_and_forgotten() {
+    for store in stores().await {
+        let now = db::now();
+        let founded = company(&store.db, "first").await;
+        let id = &founded.company.id;
+        roll_back(&store.db, async |write| {
+            for handle in ["second", "third", "first"] {
+                let renamed = companies::Company {
+                    handle: handle.into(),
+                    ..founded.company.clone()
+                };
+                companies::update(write, &renamed, now).await.unwrap();
+            }
+            let mut count = async |wanted: &str, at: Timestamp| {
+                companies::retired_handles(write, id, "first", wanted, at)
+                    .await
+                    .unwrap()
+            };
+            let late = later(now, 90 * 86_400);
+            for (wanted, at, expected) in
+                [("fourth", now, 2), ("second", now, 1), ("fourth", late, 0)]
+            {
+                assert_eq!(count(wanted, at).await, expected, "{} {wanted}", store.name);
+            }
+            for (at, expected) in [(now, false), (late, true), (late, false)] {
+                let forgotten = companies::sweep_handles(write, at).await.unwrap();
+                assert_eq!(forgotten, expected, "{}", store.name);
+            }
         })
         .await;
     }

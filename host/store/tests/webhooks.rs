@@ -10,10 +10,13 @@ use souk_domain::webhooks::{EventType, FAILING_GAP_MAX};
 use souk_store::deliveries::{self, Attempted, Delivery, DeliveryStatus};
 use souk_store::leases::Claim;
 use souk_store::payouts::{self, Method, PayoutStatus};
+use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::Teller;
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
 use souk_store::{Db, Part, StoreError, Write, db, ledger, maturity};
+use std::collections::BTreeSet;
+use std::pin::pin;
 use std::time::Duration;
 use support::{Market, Store, company, credits, grant, open, roll_back, stores};
 
@@ -521,6 +524,89 @@ async fn waiting(
     Ok(())
 }
 
+/// Whether there may be more to give up.
+async fn give_up(db: &Db, webhook: &WebhookId, now: Timestamp) -> bool {
+    let given_up = db.write(async |write| deliveries::give_up(write, webhook, now).await);
+    given_up.await.unwrap()
+}
+
+/// Of thousands that wait for a webhook that is disabled one transaction gives up some; of one that is active nothing is given up.
+#[tokio::test]
+async fn what_waits_is_given_up_some_at_a_time() {
+    for store in stores().await {
+        let (_, hook) = market(&store, 0, &[]).await;
+        let now = db::now();
+        store
+            .db
+            .write(async |fill| waiting(fill, &hook, 1_200, now).await)
+            .await
+            .unwrap();
+        let count = async |status: DeliveryStatus| {
+            let mut read = store.db.read().await.unwrap();
+            deliveries::list(&mut read, &hook, Some(status), None, Part::first(1))
+                .await
+                .unwrap()
+                .1
+        };
+        assert!(!give_up(&store.db, &hook, now).await);
+        assert_eq!(count(DeliveryStatus::Pending).await, 1_200, "active");
+        store
+            .db
+            .write(async |write| {
+                webhooks::disable(write, &hook, DisabledReason::Request, now).await
+            })
+            .await
+            .unwrap();
+        assert_eq!(count(DeliveryStatus::Failed).await, 500, "{}", store.name);
+        assert!(give_up(&store.db, &hook, now).await);
+        assert!(!give_up(&store.db, &hook, now).await);
+        assert_eq!(count(DeliveryStatus::Failed).await, 1_200, "{}", store.name);
+    }
+}
+
+/// A buyer who cancels and accepts again and again fills no queue but its own: the seller is told when the terms were last accepted an hour ago or
+/// earlier.
+#[tokio::test]
+async fn renewals_in_a_row_are_told_to_the_buyer_only() {
+    const TYPES: &[EventType] = &[EventType::PurchaseCreated];
+    for store in stores().await {
+        let (market, buyers) = market(&store, 0, TYPES).await;
+        let sellers = webhook(&store.db, &market.seller, TYPES).await;
+        let new = NewPurchase {
+            buyer: &market.buyer,
+            seller: &market.seller,
+            product: &market.product,
+            credits: credits(0),
+            ai_training_allowed: false,
+            accepted_by: "key_1",
+        };
+        let now = db::now();
+        let bought = store
+            .db
+            .write(async |write| purchases::implicit(write, &new, now).await);
+        let id = bought.await.unwrap().id;
+        let told = async || {
+            let (buyers, sellers) = (
+                written(&store.db, &buyers).await,
+                written(&store.db, &sellers).await,
+            );
+            (buyers.len(), sellers.len())
+        };
+        assert_eq!(told().await, (1, 1), "{}", store.name);
+        let mut accepted_at = now;
+        for (seconds, expected) in [(1, (2, 1)), (10, (3, 1)), (3_599, (4, 1)), (3_600, (5, 2))] {
+            accepted_at = support::later(accepted_at, seconds);
+            let renewed = store.db.write(async |write| -> Result<_, StoreError> {
+                let (from, to) = (PurchaseStatus::Active, PurchaseStatus::Cancelled);
+                assert!(purchases::set_status(write, &id, from, to).await?);
+                purchases::renew(write, &id, &new, accepted_at).await
+            });
+            assert!(renewed.await.unwrap().is_some());
+            assert_eq!(told().await, expected, "{} {seconds}", store.name);
+        }
+    }
+}
+
 /// Old deliveries go, and of many the older ones; what waits stays. What is written beyond the bound is not.
 #[tokio::test]
 async fn deliveries_are_bounded_in_number_and_age() {
@@ -554,7 +640,24 @@ async fn deliveries_are_bounded_in_number_and_age() {
             })
             .await
             .unwrap();
-        assert_eq!(deliveries::sweep(&store.db, now).await.unwrap(), 9_000);
+        while give_up(&store.db, &hook, now).await {}
+        // Others have their turn, and see how far it is.
+        let mut sweeping = pin!(deliveries::sweep(&store.db, now));
+        let mut seen = BTreeSet::new();
+        let swept = loop {
+            tokio::select! {
+                swept = &mut sweeping => break swept.unwrap(),
+                total = count() => {
+                    seen.insert(total);
+                }
+            }
+        };
+        assert_eq!(swept, 9_000);
+        assert!(
+            seen.range(1_001..10_000).next().is_some(),
+            "{}: {seen:?}",
+            store.name
+        );
         let (newest, total) = {
             let mut read = store.db.read().await.unwrap();
             deliveries::list(&mut read, &hook, None, None, Part::first(1))

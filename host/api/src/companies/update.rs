@@ -3,28 +3,33 @@ use super::create::handle_taken;
 use super::shape::CompanyOut;
 use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::problem::both;
-use crate::refusals::SLUG_TAKEN;
+use crate::refusals::{CONFLICT, SLUG_TAKEN};
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::emails::EMAIL_CHARS_MAX;
+use souk_domain::ids::CompanyId;
 use souk_domain::money::CREDITS_MAX;
 use souk_domain::reference::industries;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs::check_handle;
-use souk_store::companies::{self, Company};
-use souk_store::{StoreError, ledger};
+use souk_domain::time::Timestamp;
+use souk_store::companies::{self, Company, HANDLE_GRACE_DAYS};
+use souk_store::{StoreError, Write, ledger};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch("update_company", "/companies/{company_id}")
     .about("Companies", "Change what a company tells about itself")
     .notes(
-        "A former `handle` keeps routing to the company for 90 days; 409 `SLUG_TAKEN` when the new one is another company's. When a charge takes \
-         the balance below `credits_low_threshold`, `credits.low` is sent to the company's webhooks, once, until the balance has been back \
-         above it. A new threshold holds from the next charge on.",
+        "A former `handle` keeps routing to the company for 90 days, ten of them at most (409 `CONFLICT`); 409 `SLUG_TAKEN` when the new one is \
+         another company's. When a charge takes the balance below `credits_low_threshold`, `credits.low` is sent to the company's webhooks, \
+         once, until the balance has been back above it. A new threshold holds from the next charge on.",
     )
     .needs(Role::Admin, Permission::Write)
-    .refuses(&[SLUG_TAKEN]);
+    .refuses(&[SLUG_TAKEN, CONFLICT]);
+
+/// Former handles that route to a company: nobody else can have them meanwhile.
+const FORMER_HANDLES_MAX: i64 = 10;
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyPatch {
@@ -73,15 +78,19 @@ pub async fn update_company(
     let (mut company, low_at) = api
         .db()
         .write(async |write| -> Result<_, Problem> {
+            // Its former handles are counted, and all that it tells is read and then written.
+            companies::lock(write, caller.company()).await?;
             let mut company = companies::get(write, caller.company())
                 .await?
                 .ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
+            let present = company.handle.clone();
             let ((low_at, wanted), ()) = both(checked, apply(body, &mut company))?;
-            if let Some(handle) = &wanted {
-                let holder = companies::by_handle(write, handle, caller.now()).await?;
+            if let Some(handle) = wanted.filter(|handle| *handle != present) {
+                let holder = companies::by_handle(write, &handle, caller.now()).await?;
                 if holder.is_some_and(|holder| holder.id != company.id) {
-                    return Err(handle_taken(handle));
+                    return Err(handle_taken(&handle));
                 }
+                check_room(write, &company.id, &present, &handle, caller.now()).await?;
             }
             match companies::update(write, &company, caller.now()).await {
                 // Somebody else took the handle meanwhile.
@@ -97,6 +106,24 @@ pub async fn update_company(
         .await?;
     company.updated_at = caller.now();
     Ok(Data(CompanyOut::of(&company, low_at)))
+}
+
+/// One more handle may be given up, if so many are not given up already.
+async fn check_room(
+    write: &mut Write,
+    company: &CompanyId,
+    present: &str,
+    wanted: &str,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let retired = companies::retired_handles(write, company, present, wanted, now).await?;
+    if retired < FORMER_HANDLES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "{FORMER_HANDLES_MAX} former handles route to this company, each for {HANDLE_GRACE_DAYS} days: go back to one of them, or wait until one routes no more"
+    );
+    Err(Problem::of(CONFLICT, message))
 }
 
 /// The handle that is wanted.

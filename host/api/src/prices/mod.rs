@@ -9,7 +9,7 @@ pub mod get;
 pub mod list;
 pub mod product;
 pub mod shape;
-mod timeline;
+pub mod timeline;
 pub mod update;
 
 use crate::Routes;

@@ -1,11 +1,11 @@
 //! Putting a price into its product's history, so that at most one holds at any instant.
 
-use crate::refusals::PRICE_OVERLAP;
+use crate::refusals::{PRICE_OVERLAP, Refusal};
 use crate::{Caller, Problem};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
 use souk_domain::products::Product;
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
 use souk_store::Write;
 use souk_store::prices::{self, NewPrice, Price};
 use std::time::Duration;
@@ -15,6 +15,11 @@ const LATE: Duration = Duration::from_secs(60);
 
 /// Prices of a product that are yet to hold: all are looked at whenever one is placed, moved or deleted.
 const PLANNED_MAX: usize = 100;
+
+/// Prices of a product that ended within [`ENDED_DAYS`]: they stay for good, since runs and the ledger name them, and grow by no more than that.
+/// One that changes every hour has room.
+const ENDED_MAX: i64 = 1_000;
+const ENDED_DAYS: u32 = 30;
 
 /// The begin of a price: now, or what was asked for.
 pub fn begin(asked: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Problem> {
@@ -46,9 +51,12 @@ pub async fn place(
     entry: Entry,
 ) -> Result<Price, Problem> {
     let now = caller.now();
+    check_history(write, product.id(), now, PRICE_OVERLAP).await?;
     let planned = prices::holding_from(write, product.id(), now).await?;
     let waiting = planned.iter().filter(|price| price.validity.from > now);
-    if entry.from > now && waiting.count() >= PLANNED_MAX {
+    // Where it ends, the former price is planned to go on.
+    let added = usize::from(entry.from > now) + usize::from(entry.to.is_some());
+    if added > 0 && waiting.count() + added > PLANNED_MAX {
         let message =
             format!("a product has at most {PLANNED_MAX} planned prices: delete some first");
         return Err(Problem::of(PRICE_OVERLAP, message));
@@ -93,6 +101,23 @@ pub async fn place(
         resume(write, former, to, now).await?;
     }
     Ok(prices::insert(write, &new, now).await?)
+}
+
+/// Refuses, with this code, another price of a product of which too many have ended lately.
+pub async fn check_history(
+    write: &mut Write,
+    product: &str,
+    now: Timestamp,
+    refusal: Refusal,
+) -> Result<(), Problem> {
+    let since = now.before(DAY * ENDED_DAYS);
+    if prices::ended_since(write, product, since, now).await? < ENDED_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "at most {ENDED_MAX} prices of a product end within {ENDED_DAYS} days: set another one later"
+    );
+    Err(Problem::of(refusal, message))
 }
 
 /// The former price again, after one that held for a while.

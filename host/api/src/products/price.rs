@@ -1,5 +1,7 @@
 //! A price given with its endpoint: the same as one given by itself.
 
+use crate::prices::timeline::check_history;
+use crate::refusals::CONFLICT;
 use crate::{Caller, Problem};
 use souk_domain::money::Credits;
 use souk_domain::prices::Validity;
@@ -20,6 +22,7 @@ pub async fn set(
         if current.credits == credits {
             return Ok(());
         }
+        check_history(write, product, now, CONFLICT).await?;
         prices::end_at(write, current, now, now).await?;
     }
     let planned = holding

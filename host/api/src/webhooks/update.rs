@@ -8,6 +8,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::roles::{Permission, Role};
+use souk_store::deliveries;
 use souk_store::webhooks::{self, DisabledReason};
 use utoipa::ToSchema;
 
@@ -59,9 +60,10 @@ pub async fn update_webhook(
         None => Ok(None),
     };
     let (event_types, url) = both(event_types, url)?;
-    let now = caller.now();
-    api.db()
-        .write(async |write| {
+    let (is_active, now) = (body.is_active, caller.now());
+    let answer = api
+        .db()
+        .write(async |write| -> Result<_, Problem> {
             let mut webhook = find(write, &caller, &id).await?;
             webhook.url = url.unwrap_or(webhook.url);
             webhook.event_types = event_types.unwrap_or(webhook.event_types);
@@ -71,7 +73,7 @@ pub async fn update_webhook(
                 Patch::Value(text) => webhook.description = Some(text.into_string()),
             }
             webhooks::update(write, &webhook, now).await?;
-            match body.is_active {
+            match is_active {
                 Some(true) => webhooks::enable(write, &id, now).await?,
                 Some(false) => {
                     webhooks::disable(write, &id, DisabledReason::Request, now).await?;
@@ -81,5 +83,18 @@ pub async fn update_webhook(
             let webhook = find(write, &caller, &id).await?;
             Ok(Data(WebhookOut::of(&webhook, now)))
         })
-        .await
+        .await?;
+    if is_active == Some(false) {
+        // Of thousands the first transaction gave up some. What is left when this is cut short is given up when it is due.
+        loop {
+            let has_more = api
+                .db()
+                .write(async |write| deliveries::give_up(write, &id, now).await)
+                .await?;
+            if !has_more {
+                break;
+            }
+        }
+    }
+    Ok(answer)
 }

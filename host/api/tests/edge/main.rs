@@ -43,6 +43,7 @@ mod top_ups;
 mod unread;
 mod uploads;
 mod users;
+mod webhooks;
 mod wire;
 mod world;
 mod wrong_fields;

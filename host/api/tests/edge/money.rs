@@ -189,3 +189,24 @@ async fn the_statement_shows_a_grant() {
         (&json!(true), &json!(1))
     );
 }
+
+/// Ten former handles route to a company; another one would keep yet another name from everybody else. It may go back to any of them.
+#[tokio::test]
+async fn a_company_keeps_ten_former_handles() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let rename = async |handle: &str| {
+        let body = json!({"handle": handle});
+        world.patch(&acme.key, &acme.path(""), body).await
+    };
+    for number in 1..=10 {
+        rename(&format!("acme-{number}")).await.expect(200);
+    }
+    rename("acme-11").await.expect_error(409, "CONFLICT");
+    for former in ["acme-10", "acme-3", "acme"] {
+        let renamed = rename(former).await.expect(200);
+        assert_eq!(renamed.at("/data/handle"), former);
+    }
+    rename("acme-11").await.expect_error(409, "CONFLICT");
+    world.company("acme-11").await;
+}

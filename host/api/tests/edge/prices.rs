@@ -1,8 +1,9 @@
 //! Prices: one at a time, history unchanged.
 
-use crate::world::{World, now};
+use crate::world::{Company, World, now};
 use serde_json::{Value, json};
-use souk_domain::time::HOUR;
+use souk_domain::time::{DAY, HOUR, Timestamp};
+use souk_store::StoreError;
 
 /// A new price ends the former one; the history keeps both.
 #[tokio::test]
@@ -81,6 +82,76 @@ async fn a_hundred_prices_may_be_planned() {
     let path = format!("{prices}/{}", first["id"].as_str().unwrap());
     world.delete(&acme.key, &path).await.expect(204);
     plan(1).await.expect(201);
+}
+
+/// A discount that ends plans the price after it: of discounts within each other each counts among the hundred.
+#[tokio::test]
+async fn a_discount_that_ends_is_a_planned_price() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    let first = json!({"price_credits": 100_000});
+    world.post(&acme.key, &prices, first).await.expect(201);
+    let path = format!("{prices}/discount");
+    let discount = async |hours: u32| {
+        let until = now().after(HOUR * hours).to_string();
+        let body = json!({"discount_percent": 1, "effective_to": until});
+        world.post(&acme.key, &path, body).await
+    };
+    for hours in (2..102).rev() {
+        discount(hours).await.expect(201);
+    }
+    discount(1).await.expect_error(409, "PRICE_OVERLAP");
+}
+
+/// A thousand prices of a product, of which the last ended then.
+async fn end_thousand(world: &World, company: &Company, product: &str, last: Timestamp) {
+    let ended = world.db.write(async |write| -> Result<(), StoreError> {
+        sqlx::query(
+            "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+             INSERT INTO prices (price_id, company_id, product_id, price_credits, price_cents, effective_from, effective_to, created_by,
+                                 created_at, updated_at)
+             SELECT CAST($1 AS TEXT) || i, CAST($2 AS TEXT), CAST($3 AS TEXT), 1, 50, $4 - i, $4 - i + 1, 'key_1', 0, 0 FROM n",
+        )
+        .bind(format!("prc_{}_", last.micros()))
+        .bind(&company.id)
+        .bind(product)
+        .bind(last.micros())
+        .execute(&mut **write)
+        .await?;
+        Ok(())
+    });
+    ended.await.unwrap();
+}
+
+/// A product of which a thousand prices have ended within thirty days keeps the one that it has, whichever way another one is asked for. What has
+/// ended earlier does not count.
+#[tokio::test]
+async fn a_thousand_prices_may_end_in_thirty_days() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let endpoint = world.endpoint(&acme).await;
+    let prices = acme.path(&format!("/endpoints/{endpoint}/prices"));
+    let discounts = format!("{prices}/discount");
+    let publish = acme.path(&format!("/endpoints/{endpoint}/publish"));
+    let price = |credits: i64| json!({"price_credits": credits});
+    end_thousand(&world, &acme, &endpoint, now().before(DAY * 31)).await;
+    for credits in [1, 2] {
+        let set = world.post(&acme.key, &prices, price(credits)).await;
+        set.expect(201);
+    }
+    end_thousand(&world, &acme, &endpoint, now().before(DAY)).await;
+    let discount = json!({"discount_percent": 10});
+    for (path, body, code) in [
+        (&prices, price(3), "PRICE_OVERLAP"),
+        (&discounts, discount, "PRICE_OVERLAP"),
+        (&publish, price(3), "CONFLICT"),
+    ] {
+        let refused = world.post(&acme.key, path, body).await;
+        refused.expect_error(409, code);
+    }
+    let active = world.get(&acme.key, &format!("{prices}/active")).await;
+    assert_eq!(active.expect(200).at("/data/price_credits"), 2);
 }
 
 /// Exactly one of the two units, exact, not negative, not in the past.

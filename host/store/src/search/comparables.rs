@@ -52,7 +52,7 @@ pub async fn candidates(
         "SELECT p.id, p.name, p.category, p.labels, s.sport, s.result_type, r.price_credits
          FROM search_products s
          JOIN products p ON p.id = s.product_id
-         JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= $3 AND (r.effective_to IS NULL OR r.effective_to > $3)
+         JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= $3 AND COALESCE(r.effective_to, 9223372036854775807) > $3
          WHERE s.is_published = 1 AND s.product_type = 'asset' AND s.company_id <> $2
            AND s.company_id NOT IN (SELECT id FROM companies WHERE status <> 'active')
            AND s.product_id IN (SELECT k.product_id

@@ -308,7 +308,7 @@ fn push_joins(
         let now = bound.number(Some(now.micros()));
         let _ = write!(
             from,
-            " LEFT JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= {now} AND (r.effective_to IS NULL OR r.effective_to > {now})"
+            " LEFT JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= {now} AND COALESCE(r.effective_to, 9223372036854775807) > {now}"
         );
     }
     let labels = [

@@ -44,6 +44,9 @@ pub async fn all(witness: &mut Witness) {
             companies::update(write, &moved, NOW).await
         })
         .await;
+    let late = after(91 * 86_400);
+    let forget = async |write: &mut Write| companies::sweep_handles(write, late).await;
+    assert!(witness.of("companies::sweep_handles", forget).await);
     let retired = User {
         status: UserStatus::Disabled,
         ..user.clone()
