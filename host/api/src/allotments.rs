@@ -10,11 +10,14 @@ use souk_store::{AnyConnection, Db, StoreError, usage};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use tokio::sync::OnceCell;
 
 use crate::limiter::Quota;
 
 /// How late a host may learn what the others counted: a month has a quarter of a million times that.
 const READ_SECONDS: u32 = 10;
+/// No second: the store is being asked.
+const ASKING: u32 = u32::MAX;
 /// Companies in the table before those that no cached key belongs to are swept: about 150 bytes each.
 const COMPANIES_MAX: usize = 10_000;
 
@@ -28,8 +31,10 @@ pub struct Allotment {
     company: CompanyId,
     /// The second at which the month ends in the upper half, requests so far in the lower.
     sent: AtomicU64,
-    /// The second at which the store was asked last.
+    /// The second at which the store was asked last, or [`ASKING`].
     read_at: AtomicU32,
+    /// Set when the store was asked first.
+    learnt: OnceCell<()>,
 }
 
 impl Allotments {
@@ -40,26 +45,38 @@ impl Allotments {
         company: &CompanyId,
         now: Timestamp,
     ) -> Result<Arc<Allotment>, StoreError> {
-        let known = self.companies.lock().get(company).cloned();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let allotment = Allotment {
-            company: company.clone(),
-            sent: AtomicU64::new(pack(ends(now), 0)),
-            read_at: AtomicU32::new(seconds(now)),
-        };
-        allotment.learn(db, now).await?;
+        let allotment = self.known(company, now);
+        // Those who come together wait for one answer.
+        let asked = allotment.learn(db, now);
+        allotment.learnt.get_or_try_init(|| asked).await?;
+        Ok(allotment)
+    }
+
+    /// That of a company, whether or not it has learnt anything.
+    fn known(&self, company: &CompanyId, now: Timestamp) -> Arc<Allotment> {
         let mut companies = self.companies.lock();
+        if let Some(known) = companies.get(company) {
+            return known.clone();
+        }
         if companies.len() >= COMPANIES_MAX {
             companies.retain(|_, allotment| Arc::strong_count(allotment) > 1);
         }
-        let allotment = companies.entry(company.clone()).or_insert(allotment.into());
-        Ok(allotment.clone())
+        let allotment = Arc::new(Allotment::new(company, now));
+        companies.insert(company.clone(), allotment.clone());
+        allotment
     }
 }
 
 impl Allotment {
+    fn new(company: &CompanyId, now: Timestamp) -> Allotment {
+        Allotment {
+            company: company.clone(),
+            sent: AtomicU64::new(pack(ends(now), 0)),
+            read_at: AtomicU32::new(seconds(now)),
+            learnt: OnceCell::new(),
+        }
+    }
+
     /// What is left of so many requests.
     pub fn left(&self, limit: u32, now: Timestamp) -> Quota {
         let (reset, sent) = live(self.sent.load(Relaxed), now);
@@ -82,14 +99,8 @@ impl Allotment {
 
     /// Asks a store that several hosts write once in a while, behind the request's back.
     pub fn keep_up(self: &Arc<Self>, db: &Db, now: Timestamp) {
-        let (read_at, second) = (self.read_at.load(Relaxed), seconds(now));
-        let is_due = db.is_shared() && second.saturating_sub(read_at) >= READ_SECONDS;
-        let claim = |from| {
-            self.read_at
-                .compare_exchange(from, second, Relaxed, Relaxed)
-                .is_ok()
-        };
-        if is_due && claim(read_at) {
+        let second = seconds(now);
+        if db.is_shared() && self.begins_to_ask(second) {
             let (allotment, db) = (self.clone(), db.clone());
             tokio::spawn(async move {
                 let learnt = async {
@@ -99,14 +110,25 @@ impl Allotment {
                 if let Err(error) = learnt.await {
                     tracing::warn!(%error, "what other hosts counted could not be read; trying again later");
                 }
+                allotment.read_at.store(second, Relaxed);
             });
         }
     }
 
+    /// Whether the store is to be asked now, by whoever is told so: one at a time, however long it takes to answer.
+    fn begins_to_ask(&self, second: u32) -> bool {
+        let read_at = self.read_at.load(Relaxed);
+        let claim = || {
+            self.read_at
+                .compare_exchange(read_at, ASKING, Relaxed, Relaxed)
+        };
+        second.saturating_sub(read_at) >= READ_SECONDS && claim().is_ok()
+    }
+
     /// The store lags behind what this host has counted, and knows what others have.
     async fn learn(&self, db: &mut AnyConnection, now: Timestamp) -> Result<(), StoreError> {
-        let (from, to) = now.month();
-        let stored = usage::company_requests(db, &self.company, from, to).await?;
+        let (month, _) = now.month();
+        let stored = usage::company_requests(db, &self.company, month).await?;
         let stored = u32::try_from(stored).unwrap_or(u32::MAX);
         self.set(now, |sent| sent.max(stored));
         Ok(())
@@ -150,11 +172,7 @@ mod tests {
     fn a_month_is_counted_for_itself() {
         let at = |text: &str| Timestamp::parse(text).unwrap();
         let december = at("2026-12-31T23:59:59Z");
-        let allotment = Allotment {
-            company: CompanyId::generate(),
-            sent: AtomicU64::new(pack(ends(december), 0)),
-            read_at: AtomicU32::new(0),
-        };
+        let allotment = Allotment::new(&CompanyId::generate(), december);
         allotment.count(december);
         allotment.count(december);
         let left = allotment.left(3, december);
@@ -166,5 +184,18 @@ mod tests {
         assert_eq!(allotment.sent(january), 1);
         let left = allotment.left(3, january);
         assert_eq!(left.reset, seconds(at("2027-02-01T00:00:00Z")));
+    }
+
+    /// A store that answers slowly is not asked again before it has answered.
+    #[test]
+    fn one_asks_at_a_time() {
+        let now = Timestamp::parse("2026-12-01T00:00:00Z").unwrap();
+        let allotment = Allotment::new(&CompanyId::generate(), now);
+        let second = seconds(now);
+        assert!(!allotment.begins_to_ask(second + READ_SECONDS - 1));
+        assert!(allotment.begins_to_ask(second + READ_SECONDS));
+        assert!(!allotment.begins_to_ask(second + 10 * READ_SECONDS));
+        allotment.read_at.store(second + READ_SECONDS, Relaxed);
+        assert!(allotment.begins_to_ask(second + 2 * READ_SECONDS));
     }
 }

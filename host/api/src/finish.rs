@@ -293,6 +293,7 @@ impl Call {
             let failed = response.status().is_client_error() || response.status().is_server_error();
             state.app().teller.count_use(Asked {
                 actor: &principal.actor,
+                company: &principal.company,
                 route: mounted.prefix,
                 at: self.now,
                 failed,

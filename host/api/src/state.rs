@@ -13,7 +13,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{AnyConnection, Cache, Cached, Db, StoreError, Topic};
-use souk_store::{audit, companies, idempotency, nonces, search, sessions};
+use souk_store::{audit, companies, idempotency, nonces, search, sessions, usage};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -22,6 +22,9 @@ const KEYS_CACHED: usize = 20_000;
 
 /// Kept answers live for a day, so a few minutes more do not matter.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(600);
+
+/// So long a company may have more of the audit log than is kept: at its fastest it writes some hundred megabytes meanwhile.
+const TRIM_EVERY: Duration = Duration::from_secs(60);
 
 /// What sorts by use is this late at most; counting takes some tenths of a second of a reader where a million counts are kept.
 const RANK_EVERY: Duration = Duration::from_secs(300);
@@ -102,8 +105,8 @@ impl ApiState {
         ApiState(Arc::new(Arc::clone(&*self.0)))
     }
 
-    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, counts
-    /// what is popular, and learns new words. Once, before requests are served.
+    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, and what a
+    /// company has too much of, counts what is popular, and learns new words. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
             self.db()
@@ -112,8 +115,16 @@ impl ApiState {
         }
         self.every(
             SWEEP_EVERY,
-            "kept answers, sessions and the audit log could not be swept",
+            "kept answers, sessions, the audit log and counts of requests could not be swept",
             |db| async move { sweep(&db).await },
+        );
+        self.every(
+            TRIM_EVERY,
+            "the oldest lines of a long audit log could not be forgotten",
+            |db| async move {
+                let now = SystemTime::now().into();
+                audit::kept::keep_newest(&db, audit::kept::BYTES_KEPT, now).await
+            },
         );
         self.every(
             RANK_EVERY,
@@ -338,13 +349,15 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
                 let answers = idempotency::sweep(write, now).await?;
                 let sessions = sessions::sweep(write, now).await?;
                 let nonces = nonces::sweep(write, now).await?;
-                let lines = audit::sweep(write, now).await?;
+                let lines = audit::kept::sweep(write, now).await?;
                 let handles = companies::sweep_handles(write, now).await?;
-                Ok::<_, StoreError>(answers || sessions || nonces || lines || handles)
+                let hours = usage::sweep(write, now).await?;
+                Ok::<_, StoreError>(answers || sessions || nonces || lines || handles || hours)
             })
             .await?;
         if !has_more {
-            return Ok(());
+            break;
         }
     }
+    usage::keep_newest(db, usage::ROWS_KEPT, now).await
 }

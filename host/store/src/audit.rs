@@ -3,30 +3,26 @@
 //! Nothing writes it by hand that could be forgotten. Whoever answers for a request says so around its work ([`acting`]); each transaction
 //! in there that is begun by [`Db::write`](crate::Db::write) carries it, and triggers on the audited tables ([`tables`]) write a line for each
 //! row that is changed. What has no such trigger is noted beside its statement ([`note`]). Without an act nothing is written: background
-//! work answers to nobody. Refuses to know who may read it. Start reading at [`acting`] and [`list`].
+//! work answers to nobody. [`kept`] forgets. Refuses to know who may read it. Start reading at [`acting`] and [`list`].
 
+pub mod kept;
 pub mod tables;
 pub(crate) mod triggers;
 
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
-use crate::lists::{List, Listed, Part, Values};
+use crate::lists::{self, Listed, Part, Values};
 use serde_json::{Map, Value};
 use souk_domain::actors::Actor;
 use souk_domain::ids::{AuditId, CompanyId, RequestId, UserId};
-use souk_domain::time::{DAY, Timestamp};
+use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tables::{Shown, TABLES};
-
-/// Two years: longer than the disputes that it is read for.
-pub const KEPT: Duration = Duration::from_secs(730 * DAY.as_secs());
-/// A commit of so many holds nobody up.
-const SWEPT_AT_ONCE: i64 = 500;
 
 /// What somebody is doing.
 #[derive(Debug, Clone)]
@@ -184,26 +180,38 @@ pub(crate) async fn note(
     if ACT.try_with(|_| ()).is_err() {
         return Ok(());
     }
+    let (before, after) = (
+        before.map(|value| value.to_string()),
+        after.map(|value| value.to_string()),
+    );
+    let bytes = triggers::LINE_BYTES + bytes(&before, &after);
     sqlx::query(
         "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
-                                request_id, subject_type, subject_id, change, before_values, after_values)
+                                request_id, subject_type, subject_id, change, before_values, after_values, bytes)
          SELECT a.act_id, (SELECT COALESCE(MAX(l.line), 0) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at,
                 COALESCE(CAST($1 AS TEXT), a.company_id), a.actor_company_id, a.actor, a.user_id, a.role, a.address, a.operation, a.method,
-                a.path, a.request_id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT)
+                a.path, a.request_id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT),
+                CAST($7 AS BIGINT)
          FROM audit_acting AS a",
     )
     .bind(company.map(CompanyId::as_str))
     .bind(subject)
     .bind(id)
     .bind(change.as_str())
-    .bind(before.map(|value| value.to_string()))
-    .bind(after.map(|value| value.to_string()))
+    .bind(before)
+    .bind(after)
+    .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
     .execute(&mut **write)
     .await?;
     Ok(())
 }
 
-/// One line of the log.
+/// Of stored values.
+fn bytes(before: &Option<String>, after: &Option<String>) -> usize {
+    [before, after].into_iter().flatten().map(String::len).sum()
+}
+
+/// One line of the log. Its values are read when they are asked for: a page of long ones takes a while.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Of its transaction, and of the line therein.
@@ -220,8 +228,34 @@ pub struct Entry {
     pub subject_type: String,
     pub subject_id: String,
     pub change: Change,
-    pub before: Option<Map<String, Value>>,
-    pub after: Option<Map<String, Value>>,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+impl Entry {
+    /// What is stored of its values.
+    pub fn bytes(&self) -> usize {
+        bytes(&self.before, &self.after)
+    }
+
+    /// The values before, as they are shown.
+    pub fn before(&self) -> Result<Option<Map<String, Value>>, StoreError> {
+        self.values("before_values", self.before.as_deref())
+    }
+
+    /// The values after, likewise.
+    pub fn after(&self) -> Result<Option<Map<String, Value>>, StoreError> {
+        self.values("after_values", self.after.as_deref())
+    }
+
+    fn values(
+        &self,
+        column: &str,
+        text: Option<&str>,
+    ) -> Result<Option<Map<String, Value>>, StoreError> {
+        text.map(|text| shown(&self.subject_type, column, text))
+            .transpose()
+    }
 }
 
 /// Which lines to list. Empty fields match all.
@@ -237,22 +271,51 @@ pub struct Filter {
     pub to: Option<Timestamp>,
 }
 
-static LIST: List = List::new(
-    "act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path, request_id,
-     subject_type, subject_id, change, before_values, after_values",
-    "FROM audit_log
-     WHERE (company_id = $1 OR actor_company_id = $1)
-       AND (CAST($2 AS TEXT) IS NULL OR operation = $2)
-       AND (CAST($3 AS TEXT) IS NULL OR subject_type = $3)
-       AND (CAST($4 AS TEXT) IS NULL OR subject_id = $4)
-       AND (CAST($5 AS TEXT) IS NULL OR actor = $5)
-       AND (CAST($6 AS TEXT) IS NULL OR request_id = $6)
-       AND (CAST($7 AS BIGINT) IS NULL OR at >= $7)
-       AND (CAST($8 AS BIGINT) IS NULL OR at < $8)",
-    // By time first: texts of ids are sorted as the database's collation has it.
-    "at DESC, act_id DESC, line DESC",
-    8,
-);
+impl Filter {
+    fn texts(&self) -> [(&'static str, Option<&str>); 5] {
+        [
+            ("operation =", self.operation.as_deref()),
+            ("subject_type =", self.subject_type.as_deref()),
+            ("subject_id =", self.subject_id.as_deref()),
+            ("actor =", self.actor.as_deref()),
+            ("request_id =", self.request_id.as_deref()),
+        ]
+    }
+
+    fn times(&self) -> [(&'static str, Option<i64>); 2] {
+        let micros = |time: Option<Timestamp>| time.map(Timestamp::micros);
+        [("at >=", micros(self.from)), ("at <", micros(self.to))]
+    }
+
+    /// The keys of lines that match, and the number of parameters: what is not filtered by is not mentioned, so that lines are counted, and left
+    /// out before a page, by indexes alone.
+    fn keys(&self) -> (String, usize) {
+        let texts = self.texts().map(|(is, text)| (is, text.is_some()));
+        let times = self.times().map(|(is, time)| (is, time.is_some()));
+        let (mut count, mut holds) = (1, String::new());
+        for (is, is_wanted) in texts.into_iter().chain(times) {
+            if is_wanted {
+                count += 1;
+                holds.push_str(&format!(" AND {is} ${count}"));
+            }
+        }
+        // The second condition is its index's own. Lists that are in order are merged, so that a deep page takes no memory.
+        let keys = format!(
+            "SELECT at, act_id, line FROM audit_log WHERE company_id = $1{holds}
+             UNION ALL
+             SELECT at, act_id, line
+             FROM audit_log
+             WHERE actor_company_id = $1 AND (company_id IS NULL OR company_id <> actor_company_id){holds}"
+        );
+        (keys, count)
+    }
+}
+
+/// What a page shows.
+const COLUMNS: &str = "act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path, request_id,
+                       subject_type, subject_id, change, before_values, after_values";
+/// By time first: texts of ids are sorted as the database's collation has it.
+const ORDER: &str = "at DESC, act_id DESC, line DESC";
 
 /// What was changed of a company's, and what its keys have changed elsewhere: newest first.
 pub async fn list(
@@ -261,41 +324,25 @@ pub async fn list(
     filter: &Filter,
     part: Part,
 ) -> Result<Listed<Entry>, StoreError> {
+    let (keys, count) = filter.keys();
     let bind = |values: &mut Values| {
-        values
-            .text(Some(company.as_str()))
-            .text(filter.operation.as_deref())
-            .text(filter.subject_type.as_deref())
-            .text(filter.subject_id.as_deref())
-            .text(filter.actor.as_deref())
-            .text(filter.request_id.as_deref())
-            .number(filter.from.map(Timestamp::micros))
-            .number(filter.to.map(Timestamp::micros));
+        values.text(Some(company.as_str()));
+        for (_, text) in filter.texts() {
+            if text.is_some() {
+                values.text(text);
+            }
+        }
+        for (_, time) in filter.times() {
+            if time.is_some() {
+                values.number(time);
+            }
+        }
     };
-    LIST.fetch(db, part, bind, from_row).await
-}
-
-/// Forgets some of what is older than [`KEPT`]. `false`: there is nothing left of it.
-pub async fn sweep(write: &mut Write, now: Timestamp) -> Result<bool, StoreError> {
-    let swept = sqlx::query(
-        "DELETE FROM audit_log
-         WHERE (act_id, line) IN (SELECT act_id, line FROM audit_log WHERE at < $1 ORDER BY at LIMIT $2)",
-    )
-    .bind(now.before(KEPT).micros())
-    .bind(SWEPT_AT_ONCE)
-    .execute(&mut **write)
-    .await?;
-    Ok(swept.rows_affected() > 0)
+    let of = (COLUMNS, "audit_log", "at, act_id, line");
+    lists::keys_joined(db, of, (&keys, ORDER), count, part, bind, from_row).await
 }
 
 fn from_row(row: &AnyRow) -> Result<Entry, StoreError> {
-    let subject_type = row.text("subject_type")?;
-    let values = |column| {
-        let text = row.text_opt(column)?;
-        text.map(|text| shown(&subject_type, column, &text))
-            .transpose()
-    };
-    let (before, after) = (values("before_values")?, values("after_values")?);
     let actor: Option<Actor> = row.id_opt("actor")?;
     let by = match actor.zip(row.id_opt("actor_company_id")?) {
         Some((actor, company)) => Some(ActedBy {
@@ -316,11 +363,11 @@ fn from_row(row: &AnyRow) -> Result<Entry, StoreError> {
         method: row.text("method")?,
         path: row.text("path")?,
         request_id: row.text("request_id")?,
+        subject_type: row.text("subject_type")?,
         subject_id: row.text("subject_id")?,
         change: Change::read(&row.text("change")?)?,
-        before,
-        after,
-        subject_type,
+        before: row.text_opt("before_values")?,
+        after: row.text_opt("after_values")?,
     })
 }
 
@@ -347,5 +394,50 @@ fn show(kind: Shown, value: Value) -> Value {
         (Shown::Flag, Value::Number(flag)) => (flag.as_i64() != Some(0)).into(),
         (Shown::Json, Value::String(text)) => serde_json::from_str(text).unwrap_or(value),
         _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::{Db, OpenOptions};
+    use sqlx::AssertSqlSafe;
+
+    /// However deep a page is, lines before it are left out by indexes alone, and nothing is sorted; so is what is of a period.
+    #[tokio::test]
+    async fn a_deep_page_is_found_by_indexes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("souk.db");
+        let url = format!("sqlite:{}", path.display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let mut read = db.read().await.unwrap();
+        let of_period = Filter {
+            from: Some(Timestamp::from_micros(0)),
+            ..Filter::default()
+        };
+        for filter in [Filter::default(), of_period] {
+            let (keys, count) = filter.keys();
+            let (limit, offset) = (count + 1, count + 2);
+            let sql = format!(
+                "EXPLAIN QUERY PLAN {keys} ORDER BY {ORDER} LIMIT ${limit} OFFSET ${offset}"
+            );
+            let mut plan = sqlx::query(AssertSqlSafe(sql)).bind("cmp_1");
+            for _ in 1..offset {
+                plan = plan.bind(1_i64);
+            }
+            let steps = plan.fetch_all(&mut *read).await.unwrap();
+            let steps: Vec<String> = steps
+                .iter()
+                .map(|step| step.text("detail").unwrap())
+                .collect();
+            let searches = steps.iter().filter(|step| step.contains("audit_log"));
+            let searches: Vec<&String> = searches.collect();
+            let are_covered = searches
+                .iter()
+                .all(|step| step.contains("USING COVERING INDEX"));
+            assert!(searches.len() == 2 && are_covered, "{steps:#?}");
+            let is_sorted = steps.iter().any(|step| step.contains("TEMP B-TREE"));
+            assert!(!is_sorted, "{steps:#?}");
+        }
     }
 }

@@ -168,6 +168,28 @@ pub(crate) async fn keys_first<T>(
     fetch(db, &texts, part, bind, read).await
 }
 
+/// The same of a list whose rows are wide and found in several ways: `keys` selects the columns of `key` of all that match, and `order` is by
+/// those, so that a page is found by indexes alone where they have this order.
+pub(crate) async fn keys_joined<T>(
+    db: &mut AnyConnection,
+    (columns, table, key): (&str, &str, &str),
+    (keys, order): (&str, &str),
+    parameters: usize,
+    part: Part,
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let (limit, offset) = (parameters + 1, parameters + 2);
+    let texts = Texts {
+        rows: format!(
+            "SELECT {columns} FROM ({keys} ORDER BY {order} LIMIT ${limit} OFFSET ${offset}) AS k JOIN {table} USING ({key}) ORDER BY {order}"
+        )
+        .into(),
+        total: format!("SELECT COUNT(*) AS total FROM ({keys}) AS k").into(),
+    };
+    fetch(db, &texts, part, bind, read).await
+}
+
 /// The same of a list whose rows are dear to find: they bring their number along, and only a page behind the last row is counted by itself.
 pub(crate) async fn counted_along<T>(
     db: &mut AnyConnection,

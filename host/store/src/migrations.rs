@@ -183,6 +183,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "words due",
         include_str!("../migrations/0052_words_due.sql"),
     ),
+    (
+        53,
+        "bounded records",
+        include_str!("../migrations/0053_bounded_records.sql"),
+    ),
     (54, "ends", include_str!("../migrations/0054_ends.sql")),
 ];
 

@@ -1,24 +1,47 @@
-//! Requests of keys and of people who are signed in, per hour and route prefix; and each key's totals.
+//! Requests of keys and of people who are signed in, per hour and route prefix; each key's totals; and each company's months.
 //!
-//! Who sent them stands in `key_usage.key_id`: a key, or a user, whose ids begin otherwise.
+//! Who sent them stands in `key_usage.key_id`: a key, or a user, whose ids begin otherwise. Hours are kept of today and yesterday; all of a day
+//! before that are in the row of its first hour ([`sweep`]). What a plan is held against is kept by itself, and never forgotten.
 
 use crate::bulk::Bulk;
+use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::lists::read_all;
+use hashbrown::HashMap;
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId};
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use std::collections::BTreeMap;
 
-/// Requests of one key in one hour on one route prefix.
+/// Of one company: a thousand keys on five routes for two months, or 160 of them for a year. A month of so many is added up in some tenths of a
+/// second.
+pub const ROWS_KEPT: i64 = 300_000;
+/// A commit of so many holds nobody up.
+const SWEPT_AT_ONCE: i64 = 256;
+
+/// From when on hours are kept: a period of 24 hours begins yesterday.
+pub fn hours_since(now: Timestamp) -> Timestamp {
+    now.day_start().before(DAY)
+}
+
+/// Requests in one hour, or on one day of those whose hours are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyHour {
+pub struct Hour {
+    /// Its beginning.
     pub hour: Timestamp,
-    pub route: String,
     pub requests: i64,
     pub failed: i64,
+}
+
+/// Requests on one route prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteRequests {
+    /// Such as `/assets`.
+    pub route: String,
+    pub requests: i64,
 }
 
 /// What a key was used for, hour by hour, from `from` up to, not including, `to`.
@@ -27,28 +50,130 @@ pub async fn key_hours(
     key: &KeyId,
     from: Timestamp,
     to: Timestamp,
-) -> Result<Vec<KeyHour>, StoreError> {
+) -> Result<Vec<Hour>, StoreError> {
     let rows = sqlx::query(
-        "SELECT hour, route, requests, failed
+        "SELECT hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed
          FROM key_usage
          WHERE key_id = $1 AND hour >= $2 AND hour < $3
-         ORDER BY hour, route",
+         GROUP BY hour
+         ORDER BY hour",
     )
     .bind(key.as_str())
     .bind(from.micros())
     .bind(to.micros())
     .fetch_all(db)
     .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(KeyHour {
-                hour: row.time("hour")?,
-                route: row.text("route")?,
-                requests: row.number("requests")?,
-                failed: row.number("failed")?,
-            })
+    rows.iter().map(hour).collect()
+}
+
+/// What a key was used for, by route.
+pub async fn key_routes(
+    db: &mut AnyConnection,
+    key: &KeyId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<RouteRequests>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT route, CAST(SUM(requests) AS BIGINT) AS requests
+         FROM key_usage
+         WHERE key_id = $1 AND hour >= $2 AND hour < $3
+         GROUP BY route
+         ORDER BY route",
+    )
+    .bind(key.as_str())
+    .bind(from.micros())
+    .bind(to.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(route).collect()
+}
+
+/// Requests of a company's keys and users, hour by hour, from `from` up to, not including, `to`, both midnights.
+pub async fn company_hours(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<Hour>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed
+         FROM key_usage
+         WHERE company_id = $1 AND hour >= $2 AND hour < $3
+         GROUP BY hour
+         ORDER BY hour",
+    )
+    .bind(company.as_str())
+    .bind(from.micros())
+    .bind(to.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(hour).collect()
+}
+
+/// The same by route, the most used first.
+pub async fn company_routes(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<RouteRequests>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT route, CAST(SUM(requests) AS BIGINT) AS requests
+         FROM key_usage
+         WHERE company_id = $1 AND hour >= $2 AND hour < $3
+         GROUP BY route
+         ORDER BY 2 DESC, 1",
+    )
+    .bind(company.as_str())
+    .bind(from.micros())
+    .bind(to.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(route).collect()
+}
+
+/// Requests of one key or user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActorRequests {
+    pub actor: Actor,
+    /// The key's or the user's.
+    pub name: String,
+    pub requests: i64,
+}
+
+/// The same by who asked, the most used first, `most` of them.
+pub async fn company_actors(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    from: Timestamp,
+    to: Timestamp,
+    most: i64,
+) -> Result<Vec<ActorRequests>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT u.key_id AS id, COALESCE(k.name, p.name, '') AS name, u.requests
+         FROM (SELECT key_id, CAST(SUM(requests) AS BIGINT) AS requests
+               FROM key_usage
+               WHERE company_id = $1 AND hour >= $2 AND hour < $3
+               GROUP BY key_id
+               ORDER BY 2 DESC, 1
+               LIMIT $4) u
+         LEFT JOIN api_keys k ON k.id = u.key_id
+         LEFT JOIN users p ON p.id = u.key_id
+         ORDER BY 3 DESC, 1",
+    )
+    .bind(company.as_str())
+    .bind(from.micros())
+    .bind(to.micros())
+    .bind(most)
+    .fetch(db);
+    read_all(rows, |row: &AnyRow| {
+        Ok(ActorRequests {
+            actor: row.id("id")?,
+            name: row.text("name")?,
+            requests: row.number("requests")?,
         })
-        .collect()
+    })
+    .await
 }
 
 /// Requests of one key or user on one date on one route prefix.
@@ -65,27 +190,32 @@ pub struct ActorDay {
     pub failed: i64,
 }
 
-/// What a company's keys and users asked for from `from` up to, not including, `to`, both midnights; by day, route and who asked.
+/// What a company's keys and users asked for from `from` up to, not including, `to`, both midnights; by day, route and who asked, `most` of them.
 pub async fn company_days(
     db: &mut AnyConnection,
     company: &CompanyId,
     from: Timestamp,
     to: Timestamp,
+    most: i64,
 ) -> Result<Vec<ActorDay>, StoreError> {
     // Times are microseconds: 86,400,000,000 to a day.
     let rows = sqlx::query(
-        "SELECT u.hour - u.hour % 86400000000 AS day, u.route, a.id, a.name, CAST(SUM(u.requests) AS BIGINT) AS requests,
-                CAST(SUM(u.failed) AS BIGINT) AS failed
-         FROM (SELECT id, name FROM api_keys WHERE company_id = $1
-               UNION ALL
-               SELECT id, name FROM users WHERE company_id = $1) a
-         JOIN key_usage u ON u.key_id = a.id AND u.hour >= $2 AND u.hour < $3
-         GROUP BY u.hour - u.hour % 86400000000, u.route, a.id, a.name
+        "SELECT u.day, u.route, u.key_id AS id, COALESCE(k.name, p.name, '') AS name, u.requests, u.failed
+         FROM (SELECT hour - hour % 86400000000 AS day, route, key_id, CAST(SUM(requests) AS BIGINT) AS requests,
+                      CAST(SUM(failed) AS BIGINT) AS failed
+               FROM key_usage
+               WHERE company_id = $1 AND hour >= $2 AND hour < $3
+               GROUP BY hour - hour % 86400000000, route, key_id
+               ORDER BY 1, 2, 3
+               LIMIT $4) u
+         LEFT JOIN api_keys k ON k.id = u.key_id
+         LEFT JOIN users p ON p.id = u.key_id
          ORDER BY 1, 2, 3",
     )
     .bind(company.as_str())
     .bind(from.micros())
     .bind(to.micros())
+    .bind(most)
     .fetch(db);
     // Every key on every route on every day.
     read_all(rows, |row: &AnyRow| {
@@ -101,31 +231,41 @@ pub async fn company_days(
     .await
 }
 
-/// How many requests a company's keys and users sent from `from` up to, not including, `to`, both full hours; refused ones included.
+fn hour(row: &AnyRow) -> Result<Hour, StoreError> {
+    Ok(Hour {
+        hour: row.time("hour")?,
+        requests: row.number("requests")?,
+        failed: row.number("failed")?,
+    })
+}
+
+fn route(row: &AnyRow) -> Result<RouteRequests, StoreError> {
+    Ok(RouteRequests {
+        route: row.text("route")?,
+        requests: row.number("requests")?,
+    })
+}
+
+/// How many requests a company's keys and users have sent in the UTC month that begins at `month`; refused ones included. One row is read for it.
 pub async fn company_requests(
     db: &mut AnyConnection,
     company: &CompanyId,
-    from: Timestamp,
-    to: Timestamp,
+    month: Timestamp,
 ) -> Result<i64, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(u.requests), 0) AS BIGINT) AS requests
-         FROM (SELECT id FROM api_keys WHERE company_id = $1
-               UNION ALL
-               SELECT id FROM users WHERE company_id = $1) a
-         JOIN key_usage u ON u.key_id = a.id AND u.hour >= $2 AND u.hour < $3",
-    )
-    .bind(company.as_str())
-    .bind(from.micros())
-    .bind(to.micros())
-    .fetch_one(db)
-    .await?;
-    row.number("requests")
+    let row =
+        sqlx::query("SELECT requests FROM company_months WHERE company_id = $1 AND month = $2")
+            .bind(company.as_str())
+            .bind(month.micros())
+            .fetch_optional(db)
+            .await?;
+    row.map_or(Ok(0), |row| row.number("requests"))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct HourKey {
     pub actor: Actor,
+    /// Whose key or user it is.
+    pub company: CompanyId,
     /// The beginning of the hour.
     pub hour: i64,
     pub route: &'static str,
@@ -152,32 +292,187 @@ impl HourCounts {
     }
 }
 
-static ADD_HOURS: Bulk = Bulk::new(
-    "INSERT INTO key_usage (key_id, hour, route, requests, failed)
-     SELECT column1, column2, column3, column4, column5",
-    5,
+static ADD_ROWS: Bulk = Bulk::new(
+    "INSERT INTO key_usage (company_id, hour, key_id, route, requests, failed)
+     SELECT column1, column2, column3, column4, column5, column6",
+    6,
     "WHERE column1 IS NOT NULL
-     ON CONFLICT (key_id, hour, route) DO UPDATE
+     ON CONFLICT (company_id, hour, key_id, route) DO UPDATE
      SET requests = key_usage.requests + excluded.requests,
          failed = key_usage.failed + excluded.failed",
 );
 
-/// Adds counts. `hours` has nothing twice and is sorted.
+/// What is added to one row.
+struct Added<'a> {
+    company: &'a str,
+    hour: i64,
+    actor: &'a str,
+    route: &'a str,
+    requests: i64,
+    failed: i64,
+}
+
+/// `rows` has nothing twice.
+async fn add_rows(db: &mut AnyConnection, rows: &[Added<'_>]) -> Result<(), StoreError> {
+    ADD_ROWS
+        .run(db, rows, |values, row| {
+            values
+                .text(row.map(|row| row.company))
+                .number(row.map(|row| row.hour))
+                .text(row.map(|row| row.actor))
+                .text(row.map(|row| row.route))
+                .number(row.map(|row| row.requests))
+                .number(row.map(|row| row.failed));
+        })
+        .await?;
+    Ok(())
+}
+
+static ADD_TO_MONTHS: Bulk = Bulk::new(
+    "INSERT INTO company_months (company_id, month, requests)
+     SELECT column1, column2, column3",
+    3,
+    "WHERE column1 IS NOT NULL
+     ON CONFLICT (company_id, month) DO UPDATE
+     SET requests = company_months.requests + excluded.requests",
+);
+
+/// Adds counts, to the hours and to the months of their companies. `hours` has nothing twice and is sorted.
 pub(crate) async fn add_hours(
     db: &mut AnyConnection,
     hours: &[(HourKey, HourCounts)],
 ) -> Result<(), StoreError> {
-    ADD_HOURS
-        .run(db, hours, |values, row| {
+    let rows = hours.iter().map(|(key, counts)| Added {
+        company: key.company.as_str(),
+        hour: key.hour,
+        actor: key.actor.as_str(),
+        route: key.route,
+        requests: counts.requests,
+        failed: counts.failed,
+    });
+    add_rows(db, &rows.collect::<Vec<_>>()).await?;
+    let months: Vec<_> = months(hours).into_iter().collect();
+    ADD_TO_MONTHS
+        .run(db, &months, |values, row| {
             values
-                .text(row.map(|(key, _)| key.actor.as_str()))
-                .number(row.map(|(key, _)| key.hour))
-                .text(row.map(|(key, _)| key.route))
-                .number(row.map(|(_, counts)| counts.requests))
-                .number(row.map(|(_, counts)| counts.failed));
+                .text(row.map(|((company, _), _)| company.as_str()))
+                .number(row.map(|((_, month), _)| *month))
+                .number(row.map(|(_, requests)| *requests));
         })
         .await?;
     Ok(())
+}
+
+/// Requests by company and month.
+fn months(hours: &[(HourKey, HourCounts)]) -> BTreeMap<(&CompanyId, i64), i64> {
+    // There are a few hours, whose months are found by their dates.
+    let mut known: HashMap<i64, i64> = HashMap::new();
+    let mut months = BTreeMap::new();
+    for (key, counts) in hours {
+        let month = known
+            .entry(key.hour)
+            .or_insert_with(|| Timestamp::from_micros(key.hour).month().0.micros());
+        *months.entry((&key.company, *month)).or_default() += counts.requests;
+    }
+    months
+}
+
+/// Turns some of the hours that are not kept any more into days. `false`: there is nothing left of them.
+pub async fn sweep(write: &mut Write, now: Timestamp) -> Result<bool, StoreError> {
+    let hours = sqlx::query(
+        "DELETE FROM key_usage
+         WHERE (company_id, hour, key_id, route) IN (SELECT company_id, hour, key_id, route
+                                                     FROM key_usage
+                                                     WHERE hour % 86400000000 <> 0 AND hour < $1
+                                                     ORDER BY hour
+                                                     LIMIT $2)
+         RETURNING company_id, hour, key_id, route, requests, failed",
+    )
+    .bind(hours_since(now).micros())
+    .bind(SWEPT_AT_ONCE)
+    .fetch_all(&mut **write)
+    .await?;
+    let mut days: BTreeMap<(String, i64, String, String), (i64, i64)> = BTreeMap::new();
+    for row in &hours {
+        let day = row.time("hour")?.day_start().micros();
+        let (company, actor, route) = (
+            row.text("company_id")?,
+            row.text("key_id")?,
+            row.text("route")?,
+        );
+        let (requests, failed) = days.entry((company, day, actor, route)).or_default();
+        *requests += row.number("requests")?;
+        *failed += row.number("failed")?;
+    }
+    let rows = days
+        .iter()
+        .map(|((company, day, actor, route), (requests, failed))| Added {
+            company,
+            hour: *day,
+            actor,
+            route,
+            requests: *requests,
+            failed: *failed,
+        });
+    add_rows(write, &rows.collect::<Vec<_>>()).await?;
+    Ok(!hours.is_empty())
+}
+
+/// Forgets the oldest counts of companies that have sent anything this month and have more than so many rows, those of an hour or a day together.
+pub async fn keep_newest(db: &Db, rows_max: i64, now: Timestamp) -> Result<(), StoreError> {
+    let rows = sqlx::query("SELECT company_id FROM company_months WHERE month = $1")
+        .bind(now.month().0.micros())
+        .fetch_all(&mut *db.read().await?)
+        .await?;
+    let companies = rows.iter().map(|row| row.id::<CompanyId>("company_id"));
+    for company in companies.collect::<Result<Vec<_>, _>>()? {
+        let Some(oldest) = oldest_kept(db, &company, rows_max).await? else {
+            continue;
+        };
+        while db
+            .write(async |write| forget_before(write, &company, oldest).await)
+            .await?
+        {}
+    }
+    Ok(())
+}
+
+/// The hour of the oldest row of a company's newest, if it has more.
+async fn oldest_kept(
+    db: &Db,
+    company: &CompanyId,
+    rows_max: i64,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = sqlx::query(
+        "SELECT hour FROM key_usage WHERE company_id = $1 ORDER BY hour DESC LIMIT 1 OFFSET $2",
+    )
+    .bind(company.as_str())
+    .bind(rows_max - 1)
+    .fetch_optional(&mut *db.read().await?)
+    .await?;
+    row.map(|row| row.time("hour")).transpose()
+}
+
+/// Forgets some of a company's counts of before. `false`: there is nothing left of them.
+async fn forget_before(
+    write: &mut Write,
+    company: &CompanyId,
+    oldest: Timestamp,
+) -> Result<bool, StoreError> {
+    let forgotten = sqlx::query(
+        "DELETE FROM key_usage
+         WHERE (company_id, hour, key_id, route) IN (SELECT company_id, hour, key_id, route
+                                                     FROM key_usage
+                                                     WHERE company_id = $1 AND hour < $2
+                                                     ORDER BY hour
+                                                     LIMIT $3)",
+    )
+    .bind(company.as_str())
+    .bind(oldest.micros())
+    .bind(SWEPT_AT_ONCE)
+    .execute(&mut **write)
+    .await?;
+    Ok(forgotten.rows_affected() > 0)
 }
 
 static ADD_TO_KEYS: Bulk = Bulk::new(

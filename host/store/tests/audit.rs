@@ -7,10 +7,11 @@ use serde_json::json;
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId, RequestId};
 use souk_domain::roles::Role;
+use souk_domain::time::Timestamp;
 use souk_store::audit::tables::{NOT_AUDITED, TABLES};
 use souk_store::audit::{self, Act, ActedBy, Change, Entry, Filter};
 use souk_store::users::{self, NewUser, User, UserStatus};
-use souk_store::{Db, Fields, Part, StoreError, db};
+use souk_store::{Db, Fields, Part, StoreError, db, ledger};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -120,17 +121,17 @@ async fn a_change_and_its_line_are_one() {
             "{}",
             store.name
         );
-        let values = |values: &Option<serde_json::Map<_, _>>| json!(values);
         assert_eq!(
-            values(&found[0].before),
+            json!(found[0].before().unwrap()),
             json!({"name": "Ann", "status": "active"})
         );
         assert_eq!(
-            values(&found[0].after),
+            json!(found[0].after().unwrap()),
             json!({"name": "Bea", "status": "disabled"})
         );
+        assert_eq!(found[1].before().unwrap(), None);
         assert_eq!(
-            values(&found[1].after),
+            json!(found[1].after().unwrap()),
             json!({"email": "ann@example.org", "email_verified": false, "name": "Ann", "role": 1, "status": "active"})
         );
         assert_eq!(found[0].subject_id, user.id.as_str());
@@ -185,7 +186,7 @@ async fn acts_at_once_do_not_mix() {
             let line = found
                 .iter()
                 .find(|line| line.request_id == act.request.as_str());
-            let after = line.unwrap().after.as_ref().unwrap();
+            let after = line.unwrap().after().unwrap().unwrap();
             assert_eq!(after["email"], email, "{}", store.name);
         }
     }
@@ -199,12 +200,14 @@ async fn old_lines_are_forgotten() {
         let added = add(&store.db, &company);
         audit::acting(act(&company), added).await.unwrap();
         let sweep = async |now| {
-            let swept = store.db.write(async |write| audit::sweep(write, now).await);
+            let swept = store
+                .db
+                .write(async |write| audit::kept::sweep(write, now).await);
             swept.await.unwrap()
         };
         assert!(!sweep(db::now()).await, "{}", store.name);
         assert_eq!(lines(&store.db, &company).await.len(), 1);
-        assert!(sweep(db::now().after(audit::KEPT * 2)).await);
+        assert!(sweep(db::now().after(audit::kept::KEPT * 2)).await);
         assert_eq!(lines(&store.db, &company).await, []);
     }
 }
@@ -263,14 +266,186 @@ async fn long_values_are_cut() {
             .write(async |write| users::update(write, &changed, db::now()).await);
         audit::acting(act(&company), change).await.unwrap();
         let found = lines(&store.db, &company).await;
-        let shown = found[0].after.as_ref().map(|after| after["name"].clone());
+        let after = found[0].after().unwrap().unwrap();
         let cut = format!("{}…", "ü".repeat(1_000));
-        assert_eq!(shown, Some(json!(cut)), "{}", store.name);
-        let before = found[0]
-            .before
-            .as_ref()
-            .map(|before| before["name"].clone());
-        assert_eq!(before, Some(json!("Ann")));
+        assert_eq!(after["name"], json!(cut), "{}", store.name);
+        let before = found[0].before().unwrap().unwrap();
+        assert_eq!(before["name"], json!("Ann"));
+    }
+}
+
+/// Writes a line of a row of `company`, changed by a key of `actor`'s.
+async fn write_line(
+    db: &Db,
+    (act, at): (&str, Timestamp),
+    company: &CompanyId,
+    actor: &CompanyId,
+    (operation, bytes): (&str, i64),
+) {
+    db.write(async |write| -> Result<_, StoreError> {
+        sqlx::query(
+            "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, address, operation, method, path, request_id,
+                                    subject_type, subject_id, change, after_values, bytes)
+             SELECT $1, COUNT(*) + 1, $2, $3, $4, '', $5, 'POST', '', 'req_1', 'user', 'usr_1', 'created', '{}', $6
+             FROM audit_log WHERE act_id = $1",
+        )
+        .bind(act)
+        .bind(at.micros())
+        .bind(company.as_str())
+        .bind(actor.as_str())
+        .bind(operation)
+        .bind(bytes)
+        .execute(&mut **write)
+        .await
+        .unwrap();
+        Ok(())
+    })
+    .await
+    .unwrap();
+}
+
+/// The places of lines by their transactions.
+fn ids(found: &[Entry]) -> Vec<&str> {
+    found.iter().map(|line| line.id.as_str()).collect()
+}
+
+/// Pages of what was changed of a company's and of what its keys have changed elsewhere follow each other, whatever is filtered by.
+#[tokio::test]
+async fn pages_follow_each_other() {
+    for store in stores().await {
+        let [own, other] = [(); 2].map(|()| CompanyId::generate());
+        let now = db::now();
+        let at = |seconds| now.before(Duration::from_secs(seconds));
+        let db = &store.db;
+        for (act, seconds, company, actor, operation) in [
+            ("aud_a", 9, &own, &own, "create_key"),
+            ("aud_b", 8, &other, &own, "refund"),
+            ("aud_b", 8, &own, &own, "refund"),
+            ("aud_c", 7, &other, &other, "create_key"),
+            ("aud_d", 6, &own, &other, "refund"),
+            ("aud_e", 6, &own, &own, "create_key"),
+        ] {
+            write_line(db, (act, at(seconds)), company, actor, (operation, 1_026)).await;
+        }
+        let of_operation = Filter {
+            operation: Some("refund".into()),
+            ..Filter::default()
+        };
+        let of_period = Filter {
+            from: Some(at(8)),
+            to: Some(at(6)),
+            ..Filter::default()
+        };
+        let of_both = Filter {
+            operation: Some("refund".into()),
+            ..of_period.clone()
+        };
+        let all = ["aud_e-1", "aud_d-1", "aud_b-2", "aud_b-1", "aud_a-1"];
+        for (filter, expected) in [
+            (Filter::default(), &all[..]),
+            (of_operation, &all[1..4]),
+            (of_period, &all[2..4]),
+            (of_both, &all[2..4]),
+        ] {
+            let mut read = db.read().await.unwrap();
+            let mut found = Vec::new();
+            for offset in 0..=expected.len() as i64 {
+                let part = Part::new(1, offset);
+                let (page, total) = audit::list(&mut read, &own, &filter, part).await.unwrap();
+                assert_eq!(total, expected.len() as i64, "{} {filter:?}", store.name);
+                found.extend(page);
+            }
+            assert_eq!(ids(&found), expected, "{} {filter:?}", store.name);
+        }
+    }
+}
+
+/// What a company has in the log is bounded: the oldest lines go, those of one transaction together. Others' stay.
+#[tokio::test]
+async fn the_newest_lines_of_a_company_are_kept() {
+    for store in stores().await {
+        let [busy, other] = [(); 2].map(|()| CompanyId::generate());
+        let now = db::now();
+        let db = &store.db;
+        for (act, seconds, company, lines) in [
+            ("aud_a", 9, &busy, 150),
+            ("aud_b", 8, &other, 2),
+            ("aud_c", 7, &busy, 2),
+            ("aud_d", 6, &busy, 1),
+        ] {
+            let at = now.before(Duration::from_secs(seconds));
+            for _ in 0..lines {
+                write_line(db, (act, at), company, company, ("test", 2_000)).await;
+            }
+        }
+        let keep =
+            async |bytes_max: i64| audit::kept::keep_newest(db, bytes_max, now).await.unwrap();
+        let count = async |company: &CompanyId| lines(db, company).await.len();
+        let list = async || (count(&busy).await, count(&other).await);
+        // A page has 100 lines at most.
+        keep(153 * 2_000).await;
+        let mut read = db.read().await.unwrap();
+        let first = Part::first(1);
+        let listed = audit::list(&mut read, &busy, &Filter::default(), first).await;
+        assert_eq!(listed.unwrap().1, 153, "{}", store.name);
+        drop(read);
+        keep(153 * 2_000 - 1).await;
+        assert_eq!(list().await, (3, 2), "{}", store.name);
+        keep(5_000).await;
+        assert_eq!(list().await, (1, 2), "{}", store.name);
+        assert_eq!(ids(&lines(db, &busy).await), ["aud_d-1"]);
+    }
+}
+
+/// Each line is counted with its values, however it was written.
+#[tokio::test]
+async fn lines_are_counted_by_their_bytes() {
+    for store in stores().await {
+        let db = &store.db;
+        let company = support::company(db, "acme").await.company.id;
+        let write = db.write(async |write| -> Result<_, StoreError> {
+            let new = NewUser {
+                company_id: &company,
+                email: None,
+                name: "Änn",
+                role: Role::Analyst,
+                job_function_id: None,
+                status: UserStatus::Active,
+            };
+            let mut user = users::insert(write, &new, db::now()).await?;
+            user.name = "Bea".into();
+            users::update(write, &user, db::now()).await?;
+            ledger::grant(
+                write,
+                &company,
+                support::credits(5),
+                "test",
+                None,
+                db::now(),
+            )
+            .await?;
+            Ok(())
+        });
+        audit::acting(act(&company), write).await.unwrap();
+        let mut read = db.read().await.unwrap();
+        let counted = sqlx::query("SELECT act_id, line, bytes FROM audit_log")
+            .fetch_all(&mut *read)
+            .await
+            .unwrap();
+        let counted: BTreeMap<String, i64> = counted
+            .iter()
+            .map(|row| {
+                let (act, line) = (row.text("act_id").unwrap(), row.number("line").unwrap());
+                (format!("{act}-{line}"), row.number("bytes").unwrap())
+            })
+            .collect();
+        drop(read);
+        let found = lines(db, &company).await;
+        assert_eq!(found.len(), 3, "{}", store.name);
+        for line in found {
+            let bytes = 1_024 + line.bytes() as i64;
+            assert_eq!(counted[&line.id], bytes, "{}: {line:?}", store.name);
+        }
     }
 }
 

@@ -492,6 +492,8 @@ async fn fastest(db: &Db, question: &str, reader: &CompanyId, asset: &AssetId) -
 async fn ended_prices_take_nobodys_time() {
     const ENDED: i64 = 50_000;
     const TIMES_MAX: u32 = 12;
+    /// On a machine that does other things, too.
+    const TRIES: usize = 5;
     for store in stores().await {
         let (db, owner) = (&store.db, company(&store.db, "acme").await);
         let many = priced(db, &owner, "many", ENDED).await;
@@ -503,11 +505,18 @@ async fn ended_prices_take_nobodys_time() {
             "holding from now",
             "on sale",
         ] {
-            let of_few = fastest(db, question, &owner, &few).await;
-            let of_many = fastest(db, question, &owner, &many).await;
+            let mut seen = Vec::new();
+            for _ in 0..TRIES {
+                let of_few = fastest(db, question, &owner, &few).await;
+                let of_many = fastest(db, question, &owner, &many).await;
+                seen.push((of_many, of_few));
+                if of_many < TIMES_MAX * of_few {
+                    break;
+                }
+            }
             assert!(
-                of_many < TIMES_MAX * of_few,
-                "{} {question}: {of_many:?}, and {of_few:?} where there are few",
+                seen.len() < TRIES,
+                "{} {question}: of many, and of few: {seen:?}",
                 store.name
             );
         }

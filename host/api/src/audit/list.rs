@@ -1,10 +1,12 @@
 use super::shape::EntryOut;
+use crate::large::Large;
 use crate::query::{Since, Until, parameters};
 use crate::refusals::INVALID_PERIOD;
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, Text};
 use axum::extract::State;
 use souk_domain::roles::{Permission, Role};
-use souk_store::audit::{self, Filter};
+use souk_store::StoreError;
+use souk_store::audit::{self, Entry, Filter};
 
 pub const OPERATION: Operation =
     Operation::get("list_audit_log", "/companies/{company_id}/audit-log")
@@ -12,7 +14,7 @@ pub const OPERATION: Operation =
         .notes(
             "One line for each thing that a request changed, written in the transaction that changed it and never changed itself; lines of one \
              request share its `request_id`. What changed nothing leaves no line. Executions are not here: they are in the statistics and in \
-             the company's transactions. Kept for two years. Values have the names and forms of the store; of a \
+             the company's transactions. Kept for two years, of a company that has very many the newest 128 MiB. Values have the names and forms of the store; of a \
              longer one the first 1,000 characters are there, and an ellipsis.",
         )
         .needs(Role::Admin, Permission::Read)
@@ -43,7 +45,7 @@ pub async fn list_audit_log(
     State(api): State<ApiState>,
     caller: Caller,
     Query(query): Query<AuditQuery>,
-) -> Result<List<EntryOut>, Problem> {
+) -> Result<Large<List<EntryOut>>, Problem> {
     let text = |given: Option<Text<0, 255>>| given.map(Text::into_string);
     let filter = Filter {
         operation: text(query.operation),
@@ -63,6 +65,17 @@ pub async fn list_audit_log(
     let page = query.paging.page();
     let mut read = api.db().read().await?;
     let listed = audit::list(&mut read, caller.company(), &filter, page.part()).await?;
-    let reader = (!caller.is_staff()).then(|| caller.company());
-    Ok(List::of(page, listed, |entry| EntryOut::of(entry, reader)))
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
+    let (entries, total) = listed;
+    let reader = (!caller.is_staff()).then(|| caller.company().clone());
+    let bytes = entries.iter().map(Entry::bytes).sum();
+    let show = move || -> Result<_, Problem> {
+        let shown = entries
+            .into_iter()
+            .map(|entry| EntryOut::of(entry, reader.as_ref()));
+        let data = shown.collect::<Result<Vec<_>, StoreError>>()?;
+        Ok(List { data, total, page })
+    };
+    Large::show(&api, &caller, bytes, show).await
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId, UserId};
 use souk_domain::time::Timestamp;
+use souk_store::StoreError;
 use souk_store::audit::{ActedBy, Entry};
 use utoipa::ToSchema;
 
@@ -64,8 +65,12 @@ pub struct ActorOut {
 
 impl EntryOut {
     /// `reader`: the company that reads; `None` sees all.
-    pub fn of(entry: Entry, reader: Option<&CompanyId>) -> EntryOut {
+    pub fn of(entry: Entry, reader: Option<&CompanyId>) -> Result<EntryOut, StoreError> {
         let is_own = reader.is_none_or(|reader| entry.company_id.as_ref() == Some(reader));
+        let (before, after) = match is_own {
+            true => (entry.before()?, entry.after()?),
+            false => (None, None),
+        };
         let is_actor = |by: &ActedBy| reader.is_none_or(|reader| *reader == by.company);
         let company_id = entry.by.as_ref().map(|by| by.company.clone());
         let kind = match entry.by.as_ref().map(|by| &by.actor) {
@@ -97,7 +102,7 @@ impl EntryOut {
                 role_id: None,
             },
         };
-        EntryOut {
+        Ok(EntryOut {
             id: entry.id,
             at: entry.at,
             company_id: entry.company_id,
@@ -109,8 +114,8 @@ impl EntryOut {
             subject_type: entry.subject_type,
             subject_id: entry.subject_id,
             change: entry.change.as_str(),
-            before: entry.before.filter(|_| is_own),
-            after: entry.after.filter(|_| is_own),
-        }
+            before,
+            after,
+        })
     }
 }

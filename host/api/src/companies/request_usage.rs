@@ -2,22 +2,30 @@ use crate::accepted::is_preferred;
 use crate::credits::csv::{self, Csv};
 use crate::large::of_lines;
 use crate::query::{Parameter, choices, parameters};
-use crate::{ApiState, Caller, Data, Either, Operation, Problem, Query};
+use crate::refusals::INVALID_PARAMETER;
+use crate::{ApiState, Caller, Data, Either, FieldError, Operation, Problem, Query};
 use axum::extract::State;
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use souk_domain::actors::Actor;
+use souk_domain::ids::CompanyId;
 use souk_domain::time::{DAY, Timestamp};
-use souk_store::usage::{self, ActorDay};
+use souk_store::usage::{self, ActorDay, ActorRequests, Hour, RouteRequests};
+use souk_store::{AnyConnection, StoreError};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
+
+/// Keys and users that JSON names: written in less than a millisecond.
+const ACTORS_MAX: i64 = 1_000;
+/// Lines of a table: some 5 MB, which a lane writes in less than a tenth of a second.
+const LINES_MAX: usize = 50_000;
 
 pub const OPERATION: Operation = Operation::get("request_usage", "/companies/{company_id}/request-usage")
     .about("Companies", "Show a month's requests")
     .notes(
         "Requests of the company's keys, and of its people who are signed in, in a UTC month by day, route, key and user, as JSON, or as CSV \
-         (`format=csv` or `Accept: text/csv`) with a line for each day, route and key or user. Requests that were refused with 403 or 429 count as failed. A request is counted a moment after its answer.",
+         (`format=csv` or `Accept: text/csv`) with a line for each day, route and key or user, 50,000 at most. JSON names the 1,000 keys and users that sent most. Requests that were refused with 403 or 429 count as failed. A request is counted a moment after its answer.",
     );
 
 choices! {
@@ -99,21 +107,35 @@ pub async fn request_usage(
 ) -> Result<Either<Data<UsageOut>, Csv>, Problem> {
     let today = caller.now().date();
     let this_month = || Month::read(&today[.."2026-01".len()]).map_err(Problem::internal);
-    let Month { name, from, to } = query.month.map_or_else(this_month, Ok)?;
-    let mut read = api.db().read().await?;
-    let days = usage::company_days(&mut read, caller.company(), from, to).await?;
-    // Whoever waits for a turn to compute holds no reader.
-    drop(read);
+    let month = query.month.map_or_else(this_month, Ok)?;
     let is_csv = match query.format {
         Some(format) => format == Format::Csv,
         None => is_preferred(&headers, csv::CONTENT_TYPE),
     };
+    if is_csv {
+        return file(&api, &caller, month).await.map(Either::That);
+    }
+    let mut read = api.db().snapshot().await?;
+    let sums = Sums::read(&mut read, caller.company(), &month).await?;
+    Ok(Either::This(Data(sums.shown(month))))
+}
+
+/// The month as a table.
+async fn file(api: &ApiState, caller: &Caller, month: Month) -> Result<Csv, Problem> {
+    let mut read = api.db().read().await?;
+    // One more than there may be.
+    let most = i64::try_from(LINES_MAX + 1).unwrap_or(i64::MAX);
+    let (company, from, to) = (caller.company(), month.from, month.to);
+    let days = usage::company_days(&mut read, company, from, to, most).await?;
+    // Whoever waits for a turn to compute holds no reader.
+    drop(read);
     let lines = days.len();
-    let show = move || match is_csv {
-        true => table(&name, &days).map(Either::That),
-        false => Ok(Either::This(Data(sums(&name, from, to, &days)))),
-    };
-    of_lines(&api, &caller, lines, show).await
+    if lines > LINES_MAX {
+        let message = format!("the month has more than {LINES_MAX} lines: ask for json");
+        let errors = vec![FieldError::new("format", "too_many", message)];
+        return Err(Problem::fields(INVALID_PARAMETER, errors));
+    }
+    of_lines(api, caller, lines, move || table(&month.name, &days)).await
 }
 
 /// A UTC month: its first midnight, and that of the next.
@@ -144,71 +166,75 @@ impl Parameter for Month {
     }
 }
 
-fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[ActorDay]) -> UsageOut {
-    let mut days: BTreeMap<i64, i64> = BTreeMap::new();
-    let mut routes: BTreeMap<&str, i64> = BTreeMap::new();
-    let mut keys: BTreeMap<&str, (&str, i64)> = BTreeMap::new();
-    let mut users = keys.clone();
-    let (mut total, mut failed) = (0, 0);
-    for row in rows {
-        total += row.requests;
-        failed += row.failed;
-        *days.entry(row.day.micros()).or_default() += row.requests;
-        *routes.entry(&row.route).or_default() += row.requests;
-        let actors = match row.actor {
-            Actor::User(_) => &mut users,
-            _ => &mut keys,
-        };
-        let actor = actors.entry(row.actor.as_str());
-        actor.or_insert((&row.name, 0)).1 += row.requests;
-    }
-    let mut by_day = Vec::new();
-    let mut day = from;
-    while day < to {
-        by_day.push(DayOut {
-            date: day.date(),
-            requests: days.get(&day.micros()).copied().unwrap_or(0),
-        });
-        day = day.after(DAY);
-    }
-    let mut by_route: Vec<_> = routes.into_iter().collect();
-    by_route.sort_by_key(|(_, requests)| -requests);
-    UsageOut {
-        month: month.to_owned(),
-        total_requests: total,
-        failed_requests: failed,
-        by_day,
-        by_route: by_route
-            .into_iter()
-            .map(|(route, requests)| RouteOut {
-                route: route.to_owned(),
-                requests,
-            })
-            .collect(),
-        by_key: most_used(keys)
-            .map(|(id, name, requests)| KeyOut {
-                api_key_id: id,
-                name,
-                requests,
-            })
-            .collect(),
-        by_user: most_used(users)
-            .map(|(id, name, requests)| RequesterOut {
-                user_id: id,
-                name,
-                requests,
-            })
-            .collect(),
-    }
+/// A month's requests as they are added up by day, by route, and by who asked.
+struct Sums {
+    hours: Vec<Hour>,
+    routes: Vec<RouteRequests>,
+    actors: Vec<ActorRequests>,
 }
 
-/// Ids, names and requests.
-fn most_used(actors: BTreeMap<&str, (&str, i64)>) -> impl Iterator<Item = (String, String, i64)> {
-    let mut actors: Vec<_> = actors.into_iter().collect();
-    actors.sort_by_key(|(_, (_, requests))| -requests);
-    actors
-        .into_iter()
-        .map(|(id, (name, requests))| (id.to_owned(), name.to_owned(), requests))
+impl Sums {
+    /// To be read in one view of the store.
+    async fn read(
+        db: &mut AnyConnection,
+        company: &CompanyId,
+        month: &Month,
+    ) -> Result<Sums, StoreError> {
+        let (from, to) = (month.from, month.to);
+        Ok(Sums {
+            hours: usage::company_hours(db, company, from, to).await?,
+            routes: usage::company_routes(db, company, from, to).await?,
+            actors: usage::company_actors(db, company, from, to, ACTORS_MAX).await?,
+        })
+    }
+
+    fn shown(self, month: Month) -> UsageOut {
+        let mut days: BTreeMap<i64, i64> = BTreeMap::new();
+        for hour in &self.hours {
+            *days.entry(hour.hour.day_start().micros()).or_default() += hour.requests;
+        }
+        let mut by_day = Vec::new();
+        let mut day = month.from;
+        while day < month.to {
+            by_day.push(DayOut {
+                date: day.date(),
+                requests: days.get(&day.micros()).copied().unwrap_or(0),
+            });
+            day = day.after(DAY);
+        }
+        let (mut by_key, mut by_user) = (Vec::new(), Vec::new());
+        for of in self.actors {
+            let (id, name, requests) = (of.actor.to_string(), of.name, of.requests);
+            match of.actor {
+                Actor::User(_) => by_user.push(RequesterOut {
+                    user_id: id,
+                    name,
+                    requests,
+                }),
+                _ => by_key.push(KeyOut {
+                    api_key_id: id,
+                    name,
+                    requests,
+                }),
+            }
+        }
+        UsageOut {
+            month: month.name,
+            total_requests: self.hours.iter().map(|hour| hour.requests).sum(),
+            failed_requests: self.hours.iter().map(|hour| hour.failed).sum(),
+            by_day,
+            by_route: self
+                .routes
+                .into_iter()
+                .map(|of| RouteOut {
+                    route: of.route,
+                    requests: of.requests,
+                })
+                .collect(),
+            by_key,
+            by_user,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -28,8 +28,8 @@ pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{compan
     .alias("/companies/{company_id}/api_keys/{api_key_id}/stats", "api_key_stats")
     .about("API keys", "Usage of a key")
     .notes(
-        "Days are UTC, ascending and without gaps. Counts are kept per hour: a custom period begins and ends at full hours. Requests that \
-         were refused with 403 or 429 count as failed.",
+        "Days are UTC, ascending and without gaps. Counts are kept per hour of today and yesterday, and per day before: a custom period begins and \
+         ends at full hours, and of earlier days at midnight. Requests that were refused with 403 or 429 count as failed.",
     )
     .hourly(100)
     .refuses(&[INVALID_PERIOD]);
@@ -73,15 +73,15 @@ pub async fn key_stats(
     let (period, from, to) = period(&query, caller.now())?;
     let mut read = api.db().read().await?;
     let key = find(&mut read, &caller, &id).await?;
-    let hours = usage::key_hours(&mut read, &id, hour_start(from), to).await?;
+    let (begin, end) = kept(from, to, caller.now());
+    let hours = usage::key_hours(&mut read, &id, begin, end).await?;
+    let routes = usage::key_routes(&mut read, &id, begin, end).await?;
     let (total, failed) = hours.iter().fold((0, 0), |(total, failed), hour| {
         (total + hour.requests, failed + hour.failed)
     });
     let mut days = zero_filled(from, to);
-    let mut routes = BTreeMap::new();
     for hour in hours {
         *days.entry(hour.hour.date()).or_insert(0) += hour.requests;
-        *routes.entry(hour.route).or_insert(0) += hour.requests;
     }
     Ok(Data(KeyStats {
         api_key_id: id,
@@ -91,7 +91,10 @@ pub async fn key_stats(
         failed_requests: failed,
         last_used: key.last_used_at,
         first_used: key.first_used_at,
-        usage_by_endpoint: routes,
+        usage_by_endpoint: routes
+            .into_iter()
+            .map(|of| (of.route, of.requests))
+            .collect(),
         usage_by_day: days
             .into_iter()
             .map(|(date, requests)| Day { date, requests })
@@ -134,6 +137,21 @@ fn period(query: &Wanted, now: Timestamp) -> Result<(String, Timestamp, Timestam
         return Err(invalid("a custom period has at most 366 days"));
     }
     Ok(("custom".to_owned(), from, to))
+}
+
+/// The same period in full hours, and of days whose hours are not kept in whole days.
+fn kept(from: Timestamp, to: Timestamp, now: Timestamp) -> (Timestamp, Timestamp) {
+    let hours_since = usage::hours_since(now);
+    let begin = match from < hours_since {
+        true => from.day_start(),
+        false => hour_start(from),
+    };
+    let midnight = to.day_start();
+    let end = match to < hours_since && midnight < to {
+        true => midnight.after(DAY),
+        false => to,
+    };
+    (begin, end)
 }
 
 fn hour_start(instant: Timestamp) -> Timestamp {
@@ -197,6 +215,23 @@ mod tests {
             dates("start_date=2026-01-01T00:00:00Z&end_date=2026-01-03T00:00:00Z"),
             Ok(2)
         );
+    }
+
+    /// Of days whose hours are not kept all that the period touches is counted, of others its hours.
+    #[test]
+    fn periods_are_what_is_kept_of_them() {
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let now = at("2026-03-10T12:30:00Z");
+        for (from, to, begin, end) in [
+            ("05T10:30", "07T15:00", "05T00:00", "08T00:00"),
+            ("05T00:00", "07T00:00", "05T00:00", "07T00:00"),
+            ("05T10:30", "09T15:20", "05T00:00", "09T15:20"),
+            ("09T12:30", "10T12:30", "09T12:00", "10T12:30"),
+        ] {
+            let [from, to, begin, end] =
+                [from, to, begin, end].map(|time| at(&format!("2026-03-{time}:00Z")));
+            assert_eq!(kept(from, to, now), (begin, end), "{from}");
+        }
     }
 
     /// Half, contradictory, reversed and endless periods are refused.

@@ -6,7 +6,7 @@ use axum::body::Body;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use souk_app::earnings;
-use souk_store::Fields;
+use souk_store::{Fields, StoreError};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -456,6 +456,40 @@ async fn companies_do_not_see_each_others_secrets() {
     let seen = world.get(&world.platform, &path).await.expect(200);
     assert_eq!(seen.at("/data/0/actor/role_id"), 4);
     assert_eq!(seen.at("/data/0/after/amount_credits"), 10);
+}
+
+/// A page of long values, which a compute lane reads and writes, is like any other.
+#[tokio::test]
+async fn long_values_are_shown() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let long = "x".repeat(10_000);
+    let values = json!({"name": long, "email_verified": 1}).to_string();
+    let write = world.db.write(async |write| -> Result<_, StoreError> {
+        sqlx::query(
+            "INSERT INTO audit_log (company_id, at, after_values, bytes, act_id, line, address, operation, method, path, request_id,
+                                    subject_type, subject_id, change)
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+             SELECT $1, $2, $3, 1, 'aud_long', i, '127.0.0.1', 'long_one', 'POST', '/long', 'req_1', 'user', 'usr_1', 'created' FROM n",
+        )
+        .bind(&acme.id)
+        .bind(now().micros())
+        .bind(&values)
+        .execute(&mut **write)
+        .await
+        .unwrap();
+        Ok(())
+    });
+    write.await.unwrap();
+    let lines = world
+        .audit_log(&acme, "operation=long_one&per_page=100")
+        .await;
+    assert_eq!(lines.len(), 60);
+    for line in lines {
+        let expected = json!({"name": long, "email_verified": true});
+        assert_eq!(line["after"], expected);
+        assert_eq!(line["before"], Value::Null);
+    }
 }
 
 /// For role 4 of the company, and nobody else; wrong parameters are all named.

@@ -6,7 +6,8 @@ use axum::body::Body;
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use souk_domain::time::DAY;
+use souk_domain::time::{DAY, Timestamp};
+use souk_store::StoreError;
 use tower::ServiceExt;
 
 const ALL: [&str; 7] = [
@@ -533,4 +534,51 @@ async fn requests_are_counted_by_month() {
         assert!(lines.any(|line| line == of_key), "{text}");
         assert!(text.ends_with("\r\n"));
     }
+}
+
+/// A table has 50,000 lines at most. Of a month with more JSON shows the sums.
+#[tokio::test]
+async fn a_table_of_requests_is_bounded() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let run = async |sql: &'static str| {
+        let hour = Timestamp::parse("2024-02-03T00:00:00Z").unwrap();
+        let write = world.db.write(async |write| -> Result<_, StoreError> {
+            let query = sqlx::query(sql).bind(&acme.id).bind(&acme.user_id);
+            let query = query.bind(hour.micros());
+            query.execute(&mut **write).await.unwrap();
+            Ok(())
+        });
+        write.await.unwrap();
+    };
+    run(
+        "INSERT INTO key_usage (company_id, key_id, hour, route, requests, failed)
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50001)
+         SELECT $1, $2, $3, '/r' || i, 1, 0 FROM n",
+    )
+    .await;
+    let json = acme.path("/request-usage?month=2024-02");
+    let csv = format!("{json}&format=csv");
+    let refused = world.get(&acme.key, &csv).await;
+    let refused = refused.expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(refused.fields(), ["format"]);
+    let shown = world.get(&acme.key, &json).await.expect(200);
+    assert_eq!(
+        [
+            shown.at("/data/total_requests"),
+            shown.at("/data/by_day/2/requests"),
+            shown.at("/data/by_user/0/requests")
+        ],
+        [&json!(50_001); 3]
+    );
+
+    run("DELETE FROM key_usage WHERE company_id = $1 AND key_id = $2 AND hour = $3 AND route = '/r1'").await;
+    let request = request(Method::GET, &acme.key, &csv);
+    let request = request.body(Body::empty()).unwrap();
+    let response = world.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    assert_eq!(text.lines().count(), 50_001);
+    assert!(text.contains(&format!(",1,0,{}\r\n", acme.user_id)));
 }

@@ -14,15 +14,25 @@ impl World {
     async fn pretend_use(&self, actor: &str, requests: i64) {
         self.db
             .write(async |write| -> Result<_, StoreError> {
-                sqlx::query(
-                    "INSERT INTO key_usage (key_id, hour, route, requests, failed) VALUES ($1, $2, '/pretended', $3, 0)",
-                )
-                .bind(actor)
-                .bind(now().month().0.micros())
-                .bind(requests)
-                .execute(&mut **write)
-                .await
-                .unwrap();
+                for sql in [
+                    "INSERT INTO key_usage (company_id, hour, key_id, route, requests, failed)
+                     SELECT company_id, $2, id, '/pretended', $3, 0
+                     FROM (SELECT id, company_id FROM api_keys UNION ALL SELECT id, company_id FROM users) a
+                     WHERE id = $1",
+                    "INSERT INTO company_months (company_id, month, requests)
+                     SELECT company_id, $2, $3
+                     FROM (SELECT id, company_id FROM api_keys UNION ALL SELECT id, company_id FROM users) a
+                     WHERE id = $1
+                     ON CONFLICT (company_id, month) DO UPDATE SET requests = company_months.requests + excluded.requests",
+                ] {
+                    sqlx::query(sql)
+                        .bind(actor)
+                        .bind(now().month().0.micros())
+                        .bind(requests)
+                        .execute(&mut **write)
+                        .await
+                        .unwrap();
+                }
                 Ok(())
             })
             .await

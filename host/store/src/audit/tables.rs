@@ -626,6 +626,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("search_variants", "follow from products and companies"),
     ("search_words_due", "follow from products and companies"),
     ("key_usage", "counts"),
+    ("company_months", "counts"),
     ("idempotency", "kept answers"),
     ("kept_answers", "counts"),
     ("payment_events", "append only"),

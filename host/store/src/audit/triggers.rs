@@ -77,6 +77,8 @@ pub(crate) async fn set(connection: &mut AnyConnection, is_new: bool) -> Result<
 const SHOWN_CHARS: usize = 1_000;
 /// What stands behind them where there were more.
 const CUT: &str = "…";
+/// What a line is counted with beside its values: its other columns, and its places in indexes.
+pub(super) const LINE_BYTES: usize = 1_024;
 
 /// What a line says of the row, besides who acted.
 struct Line<'a> {
@@ -105,11 +107,12 @@ impl Line<'_> {
         let subject = table.subject;
         format!(
             "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
-                                    request_id, subject_type, subject_id, change, before_values, after_values)
+                                    request_id, subject_type, subject_id, change, before_values, after_values, bytes)
              SELECT a.act_id, (SELECT COALESCE(MAX(l.line), 0) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at, COALESCE({company}, a.company_id),
                     a.actor_company_id, a.actor, a.user_id, a.role, a.address, a.operation, a.method, a.path, a.request_id,
-                    '{subject}', {id}, '{change}', {before}, {after}
-             FROM audit_acting AS a;"
+                    '{subject}', {id}, '{change}', w.before_values, w.after_values,
+                    {LINE_BYTES} + COALESCE(OCTET_LENGTH(w.before_values), 0) + COALESCE(OCTET_LENGTH(w.after_values), 0)
+             FROM audit_acting AS a, (SELECT {before} AS before_values, {after} AS after_values) AS w;"
         )
     }
 }

@@ -47,6 +47,8 @@ const HOUR_MICROS: i64 = 3_600_000_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub actor: &'a Actor,
+    /// Whose key or user it is.
+    pub company: &'a CompanyId,
     /// The route's prefix, as statistics show it.
     pub route: &'static str,
     pub at: Timestamp,
@@ -154,9 +156,9 @@ impl Equivalent<TimeKey> for Seen<(&Product, i64, i64)> {
     }
 }
 
-impl Equivalent<HourKey> for Seen<(&Actor, i64, &'static str)> {
+impl Equivalent<HourKey> for Seen<(&Actor, &CompanyId, i64, &'static str)> {
     fn equivalent(&self, key: &HourKey) -> bool {
-        self.0 == (&key.actor, key.hour, key.route)
+        self.0 == (&key.actor, &key.company, key.hour, key.route)
     }
 }
 
@@ -183,10 +185,13 @@ impl From<&Seen<(&Product, i64, i64)>> for TimeKey {
     }
 }
 
-impl From<&Seen<(&Actor, i64, &'static str)>> for HourKey {
-    fn from(Seen((actor, hour, route)): &Seen<(&Actor, i64, &'static str)>) -> Self {
+impl From<&Seen<(&Actor, &CompanyId, i64, &'static str)>> for HourKey {
+    fn from(
+        Seen((actor, company, hour, route)): &Seen<(&Actor, &CompanyId, i64, &'static str)>,
+    ) -> Self {
         HourKey {
             actor: (*actor).clone(),
+            company: (*company).clone(),
             hour: *hour,
             route,
         }
@@ -530,7 +535,7 @@ impl Counts {
     fn asked(&mut self, asked: Asked<'_>) {
         let at = asked.at.micros();
         let hour = at.div_euclid(HOUR_MICROS) * HOUR_MICROS;
-        let seen = Seen((asked.actor, hour, asked.route));
+        let seen = Seen((asked.actor, asked.company, hour, asked.route));
         if let Some(counts) = counter(&mut self.hours, &seen) {
             counts.add(&HourCounts {
                 requests: 1,

@@ -381,6 +381,7 @@ async fn counts_are_written_in_parts() {
         for hour in 0..HOURS as u32 {
             teller.count_use(Asked {
                 actor: &actor,
+                company: &founded.company.id,
                 route: "/assets",
                 at: now.before(HOUR * hour),
                 failed: false,
@@ -411,6 +412,10 @@ async fn counts_are_written_in_parts() {
             (
                 HOURS,
                 "SELECT CAST(SUM(requests) AS BIGINT) AS value FROM key_usage",
+            ),
+            (
+                HOURS,
+                "SELECT CAST(SUM(requests) AS BIGINT) AS value FROM company_months",
             ),
         ] {
             assert_eq!(
