@@ -153,6 +153,7 @@ async fn an_alert_triggers_resolves_and_fails() {
         ],
         [&json!("ok"), &json!(5), &json!(2), &Value::Null]
     );
+    buyer.holds(0).await;
     assert_eq!(buyer.balance().await, 98);
 
     gauge.turn("UPDATE gauge SET value = 20.5").await;
@@ -198,6 +199,7 @@ async fn an_alert_triggers_resolves_and_fails() {
     gauge.turn("UPDATE gauge SET value = 10").await;
     stage.evaluate().await;
     assert_eq!(receiver.wait_for(2).await[1].kind(), "alert.resolved");
+    buyer.holds(0).await;
     assert_eq!(buyer.balance().await, 90);
 
     gauge.turn("ALTER TABLE gauge RENAME TO hidden_gauge").await;
@@ -362,6 +364,7 @@ async fn an_alert_spends_no_more_than_it_may() {
         .parse()
         .expect("a time");
     assert_eq!(next.as_second() % 86_400, 0, "{shown}");
+    buyer.holds(0).await;
     assert_eq!(buyer.balance().await, 96);
     let shown = show(&gauge.seller, &own).await;
     assert_eq!(
@@ -404,6 +407,7 @@ async fn an_alert_spends_no_more_than_it_may() {
         (&shown["state"], &shown["last_value"]),
         (&json!("triggered"), &Value::Null)
     );
+    buyer.holds(0).await;
     assert_eq!(buyer.balance().await, 94);
     let path = gauge
         .seller

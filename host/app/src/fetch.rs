@@ -30,7 +30,7 @@ use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
 use asked::{Asked, PAGE_BYTES_MAX};
 pub use choice::Choice;
-use large::{is_large, names_bytes, worked};
+use large::{is_large, names_bytes, takes_long_to_go_through, worked};
 pub use learn::learn;
 
 /// How a page is answered.
@@ -90,8 +90,17 @@ pub async fn fetch<T>(
         .await
         .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
-    let told = told(app, endpoint, &asked, learned, &statement, &output)
+    let (output, digest) = digested(app, endpoint, run.deadline(), &statement, &asked, output)
+        .await
         .map_err(|cause| run.fail(cause))?;
+    let next = next(app, endpoint, &asked, learned, &statement, &output);
+    let told = Told {
+        start: asked.page.start,
+        limit: asked.page.limit,
+        paged: asked.page.paged(output.rows),
+        next: next.map_err(|cause| run.fail(cause))?,
+        digest,
+    };
     let (rows, bytes) = (told.paged.returned as usize, output.bytes);
     let mut made = None;
     if rows > 0 && (manner.has)(&told) {
@@ -132,36 +141,49 @@ fn unmade() -> Cause {
     Cause::Internal("a page was answered without its end".to_owned())
 }
 
-/// What a page says of itself and of what comes behind it.
-fn told(
+/// By what a page is told from another one, of the result that comes back with it: of very much it is reckoned in a lane.
+async fn digested(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    deadline: Instant,
+    statement: &Arc<PageStatement>,
+    asked: &Asked<'_>,
+    output: Output,
+) -> Result<(Output, u64), Cause> {
+    let rows = asked.page.paged(output.rows).returned as usize;
+    if !takes_long_to_go_through(&output) {
+        let digest = formats::digest(&output, &statement.published, rows);
+        return Ok((output, digest));
+    }
+    let statement = statement.clone();
+    let reckon = move || {
+        let digest = formats::digest(&output, &statement.published, rows);
+        (output, digest)
+    };
+    let reckoned = Box::pin(app.compute(endpoint.row.company_id.as_str(), deadline, reckon));
+    reckoned.await?.ok_or_else(abandoned)
+}
+
+/// Where the page behind this one begins, if there is one.
+fn next(
     app: &App,
     endpoint: &EndpointSnapshot,
     asked: &Asked<'_>,
     learned: Option<&Learned>,
     statement: &PageStatement,
     output: &Output,
-) -> Result<Told, Cause> {
-    let page = asked.page;
-    let paged = page.paged(output.rows);
+) -> Result<Option<Next>, Cause> {
+    let paged = asked.page.paged(output.rows);
+    if !paged.has_more {
+        return Ok(None);
+    }
     let returned = paged.returned as usize;
-    let next = match paged.has_more {
-        false => None,
-        true => {
-            let place = cursor::behind(output, &statement.keys, &asked.from, returned);
-            let goes_on_with = asked.goes_on_with(endpoint, learned);
-            Some(Next {
-                cursor: cursor::seal(app, endpoint, &goes_on_with, &place)?,
-                by_key: place.after.is_some(),
-            })
-        }
-    };
-    Ok(Told {
-        start: page.start,
-        limit: page.limit,
-        paged,
-        next,
-        digest: formats::digest(output, &statement.published, returned),
-    })
+    let place = cursor::behind(output, &statement.keys, &asked.from, returned);
+    let goes_on_with = asked.goes_on_with(endpoint, learned);
+    Ok(Some(Next {
+        cursor: cursor::seal(app, endpoint, &goes_on_with, &place)?,
+        by_key: place.after.is_some(),
+    }))
 }
 
 /// Step three, and the check that the answer has the columns that were asked for and no others.

@@ -439,6 +439,30 @@ async fn an_address_may_be_told_elsewhere() {
     come("known", silent()).await.expect(200);
 }
 
+/// A stranger's token names a key that nobody knows, for which the provider is asked; whoever has one of a known key does not wait for that.
+#[tokio::test]
+async fn a_made_up_key_keeps_nobody_waiting() {
+    let provider = Provider::start().await;
+    let (world, _) = World::of_provider(&provider, AT_ONCE).await;
+    world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect(200);
+    let token = provider.token(json!({"nonce": "another"}));
+    let head = json!({"alg": "RS256", "kid": "made up"});
+    let made_up = signed(head, &provider.claims(json!({})), &Key::rsa());
+    provider.set_slow(Duration::from_secs(60));
+    let mut stranger = std::pin::pin!(world.with_token(&made_up));
+    let known = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        world.with_token(&token).await.expect(200)
+    };
+    tokio::select! {
+        _ = &mut stranger => panic!("it did not wait for the provider"),
+        _ = known => {}
+    }
+}
+
 /// A nonce is good for one session, whoever shows which token with it and on however many hosts at once; an attempt that came to nothing does
 /// not spend it. It is remembered for as long as its token holds.
 #[tokio::test]

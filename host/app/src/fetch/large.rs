@@ -16,6 +16,10 @@ const INLINE_CELLS_MAX: usize = 50_000;
 /// Names that are written with them, mostly some twenty bytes for each; they are copied, in a millisecond.
 const INLINE_NAMES_BYTES_MAX: usize = 1 << 20;
 
+/// Values and bytes that are gone through in a millisecond or two, if nothing is written.
+const PASSED_CELLS_MAX: usize = 400_000;
+const PASSED_BYTES_MAX: usize = 4 << 20;
+
 /// Names in all rows of one page, which is in memory until it is read: a page of as many values as it may have rarely has more.
 const NAMES_BYTES_MAX: usize = 64 << 20;
 
@@ -25,6 +29,12 @@ pub(super) fn is_large(output: &Output, row_bytes: usize) -> bool {
     let cells = output.rows.saturating_mul(output.columns.len());
     let names = output.rows.saturating_mul(row_bytes);
     output.bytes > INLINE_BYTES_MAX || cells > INLINE_CELLS_MAX || names > INLINE_NAMES_BYTES_MAX
+}
+
+/// Whether even looking at each value once does.
+pub(super) fn takes_long_to_go_through(output: &Output) -> bool {
+    let cells = output.rows.saturating_mul(output.columns.len());
+    cells > PASSED_CELLS_MAX || output.bytes > PASSED_BYTES_MAX
 }
 
 /// What names add to a page of so many rows, if that is not too much.

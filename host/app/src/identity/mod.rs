@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
+use parking_lot::RwLock;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
@@ -47,17 +48,20 @@ pub enum Proof<'a> {
 pub struct IdentityProvider {
     config: Config,
     http: Http,
-    known: Mutex<Known>,
+    told: RwLock<Told>,
+    /// Of whoever asks it: the others wait for the answer, but not those for whom what was told will do.
+    asked: Mutex<Asked>,
 }
 
 /// What the provider told of itself.
 #[derive(Default)]
-struct Known {
+struct Told {
     metadata: Option<Metadata>,
     keys: Option<(JwkSet, Instant)>,
-    /// When it was asked last, and whether it answered.
-    asked: Option<(Instant, bool)>,
 }
+
+/// When it was asked last, and whether it answered.
+type Asked = Option<(Instant, bool)>;
 
 /// The part of a discovery document that matters here.
 #[derive(Clone, Deserialize)]
@@ -78,7 +82,8 @@ impl IdentityProvider {
         Ok(IdentityProvider {
             http: Http::new()?,
             config,
-            known: Mutex::default(),
+            told: RwLock::default(),
+            asked: Mutex::default(),
         })
     }
 
@@ -128,58 +133,77 @@ impl IdentityProvider {
 
     /// The key that a token says it was signed with. One that is not known may be new.
     async fn key(&self, head: &jsonwebtoken::Header) -> Result<DecodingKey, IdentityError> {
-        let mut known = self.known.lock().await;
-        let is_old = |at: Instant| at.elapsed() >= KEYS_HOLD;
-        if known.keys.as_ref().is_none_or(|(_, at)| is_old(*at)) {
-            let asked = self.ask_keys(&mut known).await;
-            let holds = |at: Instant| at.elapsed() < KEYS_HOLD_AT_MOST;
-            match (asked, &known.keys) {
-                (Err(error), Some((_, at))) if holds(*at) => {
-                    tracing::warn!(provider = self.config.name, %error, "an identity provider cannot be asked for its keys; those of before still hold");
-                }
-                (asked, _) => asked?,
-            }
-        }
-        let found = |known: &Known| {
-            let (keys, _) = known.keys.as_ref()?;
-            token::key(keys, head)
-        };
-        if let Some(key) = found(&known) {
+        // Strangers' tokens name keys that nobody knows, for which the provider is asked.
+        if let Some(key) = self.key_of_late(head) {
             return key;
         }
-        if self.may_ask(&known) {
-            self.ask_keys(&mut known).await?;
+        let mut asked = self.asked.lock().await;
+        if let Some(key) = self.key_of_late(head) {
+            return key;
         }
-        found(&known).unwrap_or_else(|| {
+        if self.told_ago().is_none_or(|ago| ago >= KEYS_HOLD) {
+            match self.ask_keys(&mut asked).await {
+                Err(error) if self.told_ago().is_some_and(|ago| ago < KEYS_HOLD_AT_MOST) => {
+                    tracing::warn!(provider = self.config.name, %error, "an identity provider cannot be asked for its keys; those of before still hold");
+                }
+                answered => answered?,
+            }
+        }
+        if let Some(key) = self.told_key(head) {
+            return key;
+        }
+        if self.may_ask(&asked) {
+            self.ask_keys(&mut asked).await?;
+        }
+        self.told_key(head).unwrap_or_else(|| {
             Err(Refused(
                 "the ID token is signed with a key that its issuer does not have".to_owned(),
             ))
         })
     }
 
-    fn may_ask(&self, known: &Known) -> bool {
-        known
-            .asked
-            .is_none_or(|(at, _)| at.elapsed() >= self.config.again_after)
+    /// How old its keys are.
+    fn told_ago(&self) -> Option<Duration> {
+        let told = self.told.read();
+        told.keys.as_ref().map(|(_, at)| at.elapsed())
+    }
+
+    fn told_key(&self, head: &jsonwebtoken::Header) -> Option<Result<DecodingKey, IdentityError>> {
+        let told = self.told.read();
+        let (keys, _) = told.keys.as_ref()?;
+        token::key(keys, head)
+    }
+
+    /// If its keys are not to be asked for anew.
+    fn key_of_late(
+        &self,
+        head: &jsonwebtoken::Header,
+    ) -> Option<Result<DecodingKey, IdentityError>> {
+        self.told_ago().filter(|ago| *ago < KEYS_HOLD)?;
+        self.told_key(head)
+    }
+
+    fn may_ask(&self, asked: &Asked) -> bool {
+        asked.is_none_or(|(at, _)| at.elapsed() >= self.config.again_after)
     }
 
     /// Asks for the keys anew. One that has just failed to answer is left alone.
-    async fn ask_keys(&self, known: &mut Known) -> Result<(), IdentityError> {
-        if matches!(known.asked, Some((_, false))) && !self.may_ask(known) {
+    async fn ask_keys(&self, asked: &mut Asked) -> Result<(), IdentityError> {
+        if matches!(asked, Some((_, false))) && !self.may_ask(asked) {
             return Err(Unavailable("it did not answer a moment ago".to_owned()));
         }
-        let asked = self.asked_keys(known).await;
-        known.asked = Some((Instant::now(), asked.is_ok()));
-        known.keys = Some((asked?, Instant::now()));
+        let keys = self.asked_keys().await;
+        *asked = Some((Instant::now(), keys.is_ok()));
+        self.told.write().keys = Some((keys?, Instant::now()));
         Ok(())
     }
 
-    async fn asked_keys(&self, known: &mut Known) -> Result<JwkSet, IdentityError> {
+    async fn asked_keys(&self) -> Result<JwkSet, IdentityError> {
         // Its addresses may change, though they seldom do: asked for with the keys.
-        known.metadata = Some(self.asked_metadata().await?);
-        let jwks_uri = known.metadata.as_ref().map(|metadata| &metadata.jwks_uri);
-        let jwks_uri = jwks_uri.map_or("", String::as_str);
-        self.http.get(jwks_uri, None).await
+        let metadata = self.asked_metadata().await?;
+        let jwks_uri = metadata.jwks_uri.clone();
+        self.told.write().metadata = Some(metadata);
+        self.http.get(&jwks_uri, None).await
     }
 
     async fn asked_metadata(&self) -> Result<Metadata, IdentityError> {
@@ -226,11 +250,14 @@ impl IdentityProvider {
     }
 
     async fn metadata(&self) -> Result<Metadata, IdentityError> {
-        let mut known = self.known.lock().await;
-        if known.metadata.is_none() {
-            self.ask_keys(&mut known).await?;
+        let told = || self.told.read().metadata.clone();
+        if let Some(metadata) = told() {
+            return Ok(metadata);
         }
-        let none = || Unavailable("it told nothing of itself".to_owned());
-        known.metadata.clone().ok_or_else(none)
+        let mut asked = self.asked.lock().await;
+        if told().is_none() {
+            self.ask_keys(&mut asked).await?;
+        }
+        told().ok_or_else(|| Unavailable("it told nothing of itself".to_owned()))
     }
 }
