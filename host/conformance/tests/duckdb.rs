@@ -483,7 +483,7 @@ async fn what_has_no_row_yet_goes_on() {
         (FaultKind::Timeout, "statement_timeout"),
         "{fault:?}"
     );
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(30));
     // The session goes on with others.
     assert_eq!(
         ask(&subject, query("SELECT 7"))
@@ -493,9 +493,15 @@ async fn what_has_no_row_yet_goes_on() {
             .as_i64(),
         Some(7)
     );
-    let before = server.ticks();
-    tokio::time::sleep(Duration::from_millis(1_000)).await;
-    assert!(server.ticks() - before > 20, "it was stopped: say so");
+    // A fifth of a second of processor time, however busy the machine is.
+    let (before, since) = (server.ticks(), Instant::now());
+    while server.ticks() - before <= 20 {
+        assert!(
+            since.elapsed() < Duration::from_secs(30),
+            "it was stopped: say so"
+        );
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
     subject.close().await;
 }
 
