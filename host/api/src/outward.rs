@@ -27,14 +27,6 @@ impl Outward {
 
     const fn name(self) -> &'static str {
         match self {
-            Outward::AlertTests => "alert-tests",
-            Outward::Invitations => "invitations",
-            Outward::TopUps => "top-ups",
-        }
-    }
-
-    const fn in_words(self) -> &'static str {
-        match self {
             Outward::AlertTests => "tests of alerts",
             Outward::Invitations => "invitations",
             Outward::TopUps => "top-ups",
@@ -58,7 +50,7 @@ pub(crate) async fn spend(
     let retry_after = quota.reset.saturating_sub(now).max(1);
     let message = format!(
         "a company has {limit} {} an hour, whichever of its keys asks, and they are used up; try again in {retry_after} s",
-        outward.in_words()
+        outward.name()
     );
     let refused = Problem::of(RATE_LIMIT_EXCEEDED, message)
         .detail("limit", limit)

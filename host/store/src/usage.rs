@@ -44,6 +44,36 @@ pub struct RouteRequests {
     pub requests: i64,
 }
 
+/// Requests of whose id stands in this column.
+macro_rules! hours_of {
+    ($column:literal) => {
+        concat!(
+            "SELECT hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed
+             FROM key_usage
+             WHERE ",
+            $column,
+            " = $1 AND hour >= $2 AND hour < $3
+             GROUP BY hour
+             ORDER BY hour"
+        )
+    };
+}
+
+macro_rules! routes_of {
+    ($column:literal, $order:literal) => {
+        concat!(
+            "SELECT route, CAST(SUM(requests) AS BIGINT) AS requests
+             FROM key_usage
+             WHERE ",
+            $column,
+            " = $1 AND hour >= $2 AND hour < $3
+             GROUP BY route
+             ORDER BY ",
+            $order
+        )
+    };
+}
+
 /// What a key was used for, hour by hour, from `from` up to, not including, `to`.
 pub async fn key_hours(
     db: &mut AnyConnection,
@@ -51,19 +81,7 @@ pub async fn key_hours(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<Hour>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed
-         FROM key_usage
-         WHERE key_id = $1 AND hour >= $2 AND hour < $3
-         GROUP BY hour
-         ORDER BY hour",
-    )
-    .bind(key.as_str())
-    .bind(from.micros())
-    .bind(to.micros())
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(hour).collect()
+    sums(db, hours_of!("key_id"), (key.as_str(), from, to), hour).await
 }
 
 /// What a key was used for, by route.
@@ -73,19 +91,8 @@ pub async fn key_routes(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<RouteRequests>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT route, CAST(SUM(requests) AS BIGINT) AS requests
-         FROM key_usage
-         WHERE key_id = $1 AND hour >= $2 AND hour < $3
-         GROUP BY route
-         ORDER BY route",
-    )
-    .bind(key.as_str())
-    .bind(from.micros())
-    .bind(to.micros())
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(route).collect()
+    let sql = routes_of!("key_id", "route");
+    sums(db, sql, (key.as_str(), from, to), route).await
 }
 
 /// Requests of a company's keys and users, hour by hour, from `from` up to, not including, `to`, both midnights.
@@ -95,19 +102,8 @@ pub async fn company_hours(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<Hour>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed
-         FROM key_usage
-         WHERE company_id = $1 AND hour >= $2 AND hour < $3
-         GROUP BY hour
-         ORDER BY hour",
-    )
-    .bind(company.as_str())
-    .bind(from.micros())
-    .bind(to.micros())
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(hour).collect()
+    let sql = hours_of!("company_id");
+    sums(db, sql, (company.as_str(), from, to), hour).await
 }
 
 /// The same by route, the most used first.
@@ -117,19 +113,23 @@ pub async fn company_routes(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<RouteRequests>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT route, CAST(SUM(requests) AS BIGINT) AS requests
-         FROM key_usage
-         WHERE company_id = $1 AND hour >= $2 AND hour < $3
-         GROUP BY route
-         ORDER BY 2 DESC, 1",
-    )
-    .bind(company.as_str())
-    .bind(from.micros())
-    .bind(to.micros())
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(route).collect()
+    let sql = routes_of!("company_id", "2 DESC, 1");
+    sums(db, sql, (company.as_str(), from, to), route).await
+}
+
+async fn sums<T>(
+    db: &mut AnyConnection,
+    sql: &'static str,
+    (id, from, to): (&str, Timestamp, Timestamp),
+    read: fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let rows = sqlx::query(sql)
+        .bind(id)
+        .bind(from.micros())
+        .bind(to.micros())
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(read).collect()
 }
 
 /// Requests of one key or user.
