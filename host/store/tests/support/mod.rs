@@ -6,14 +6,17 @@
 mod sweep;
 
 use souk_domain::actors::Actor;
-use souk_domain::ids::{AssetId, CompanyId, ConnectionId, ExecutionId, KeyId, RequestId};
+use souk_domain::ids::{
+    AssetId, CompanyId, ConnectionId, EndpointId, ExecutionId, KeyId, RequestId, UserId,
+};
 use souk_domain::money::Credits;
 use souk_domain::products::{AssetType, Product, ResultType, SourceKind};
-use souk_domain::roles::Role;
+use souk_domain::roles::{Grant, Permissions, Role};
 use souk_domain::time::Timestamp;
 use souk_store::companies::NewCompany;
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::founding::{Founded, Founding, found};
+use souk_store::keys::NewKey;
 use souk_store::products::{AssetDetails, EndpointDetails, Written};
 use souk_store::teller::{Hold, HoldError, HoldRequest, Posted, Receipt, Teller};
 use souk_store::{Db, OpenOptions, StoreError, Write, db, ledger};
@@ -448,5 +451,28 @@ fn product<D>(name: &str, slug: &str, details: D) -> Written<D> {
         timeout_ms: 10_000,
         allow_ai_training: true,
         details,
+    }
+}
+
+/// A key of a company, a user or an endpoint, of role 3.
+pub fn new_key<'a>(
+    company_id: &'a CompanyId,
+    user_id: Option<&'a UserId>,
+    endpoint_id: Option<&'a EndpointId>,
+) -> NewKey<'a> {
+    NewKey {
+        company_id,
+        user_id,
+        endpoint_id,
+        purchase_id: None,
+        name: "a key",
+        description: Some("for a test"),
+        grant: Grant {
+            role: Role::DataScientist,
+            permissions: Permissions::READ_WRITE,
+        },
+        rate_limit: 77,
+        created_by: None,
+        expires_at: None,
     }
 }
