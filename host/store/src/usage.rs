@@ -44,33 +44,23 @@ pub struct RouteRequests {
     pub requests: i64,
 }
 
-/// Requests of whose id stands in this column.
-macro_rules! hours_of {
-    ($column:literal) => {
-        concat!(
-            "SELECT hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed
-             FROM key_usage
-             WHERE ",
-            $column,
-            " = $1 AND hour >= $2 AND hour < $3
-             GROUP BY hour
-             ORDER BY hour"
-        )
+/// Requests by the hour.
+macro_rules! hours {
+    () => {
+        "hour, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed FROM key_usage"
     };
 }
 
-macro_rules! routes_of {
-    ($column:literal, $order:literal) => {
-        concat!(
-            "SELECT route, CAST(SUM(requests) AS BIGINT) AS requests
-             FROM key_usage
-             WHERE ",
-            $column,
-            " = $1 AND hour >= $2 AND hour < $3
-             GROUP BY route
-             ORDER BY ",
-            $order
-        )
+macro_rules! routes {
+    () => {
+        "route, CAST(SUM(requests) AS BIGINT) AS requests FROM key_usage"
+    };
+}
+
+/// Of whom, and from when until when.
+macro_rules! of_whom {
+    () => {
+        " = $1 AND hour >= $2 AND hour < $3 GROUP BY "
     };
 }
 
@@ -81,7 +71,14 @@ pub async fn key_hours(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<Hour>, StoreError> {
-    sums(db, hours_of!("key_id"), (key.as_str(), from, to), hour).await
+    let sql = concat!(
+        "SELECT ",
+        hours!(),
+        " WHERE key_id",
+        of_whom!(),
+        "hour ORDER BY hour"
+    );
+    sums(db, sql, (key.as_str(), from, to), hour).await
 }
 
 /// What a key was used for, by route.
@@ -91,7 +88,13 @@ pub async fn key_routes(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<RouteRequests>, StoreError> {
-    let sql = routes_of!("key_id", "route");
+    let sql = concat!(
+        "SELECT ",
+        routes!(),
+        " WHERE key_id",
+        of_whom!(),
+        "route ORDER BY route"
+    );
     sums(db, sql, (key.as_str(), from, to), route).await
 }
 
@@ -102,7 +105,13 @@ pub async fn company_hours(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<Hour>, StoreError> {
-    let sql = hours_of!("company_id");
+    let sql = concat!(
+        "SELECT ",
+        hours!(),
+        " WHERE company_id",
+        of_whom!(),
+        "hour ORDER BY hour"
+    );
     sums(db, sql, (company.as_str(), from, to), hour).await
 }
 
@@ -113,7 +122,13 @@ pub async fn company_routes(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<RouteRequests>, StoreError> {
-    let sql = routes_of!("company_id", "2 DESC, 1");
+    let sql = concat!(
+        "SELECT ",
+        routes!(),
+        " WHERE company_id",
+        of_whom!(),
+        "route ORDER BY 2 DESC, 1"
+    );
     sums(db, sql, (company.as_str(), from, to), route).await
 }
 
