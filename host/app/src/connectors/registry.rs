@@ -10,7 +10,7 @@ use souk_sandbox::{ConnectorInfo, Scope};
 use souk_store::connectors::Choice;
 use souk_store::connectors::canaries::Canary;
 use souk_store::{Change, Db, Topic};
-use tokio::sync::Notify;
+use tokio::sync::{MutexGuard, Notify, OwnedSemaphorePermit};
 
 use super::compile_time::CompileTime;
 use super::counted::Counted;
@@ -40,6 +40,15 @@ pub struct Registry {
     pub(super) changing: tokio::sync::Mutex<()>,
     /// Who has its own sources asked whether a version works, for as long as they take: one of a company at a time.
     pub(super) proving: Lines<Scope>,
+    /// Who wants something changed at once: one of a company at a time is before others.
+    asking: Lines<Scope>,
+}
+
+/// Whoever has it changes what runs, and nobody else, until it is dropped.
+pub(super) struct Changing<'a> {
+    // First: who is next of the same company gets in line behind those who wait already.
+    _changing: MutexGuard<'a, ()>,
+    _own: Option<OwnedSemaphorePermit>,
 }
 
 /// Scope, name and version.
@@ -74,6 +83,20 @@ impl Registry {
             is_complete: AtomicBool::new(false),
             changing: tokio::sync::Mutex::default(),
             proving: Lines::new(1),
+            asking: Lines::new(1),
+        }
+    }
+
+    /// Waits until only this one changes what runs. What a company asks for waits for what else it asks for, and others for one of that; staff
+    /// goes before what has not begun.
+    pub(super) async fn change(&self, scope: &Scope, is_staff: bool) -> Changing<'_> {
+        let own = match scope {
+            Scope::Company(_) if !is_staff => self.asking.stand(scope).await,
+            Scope::Company(_) | Scope::Platform => None,
+        };
+        Changing {
+            _changing: self.changing.lock().await,
+            _own: own,
         }
     }
 
@@ -124,4 +147,52 @@ impl Registry {
 
 pub(super) fn key(scope: &str, name: &str, version: &str) -> Key {
     (scope.to_owned(), name.to_owned(), version.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_store::OpenOptions;
+    use tokio::task::{JoinSet, yield_now};
+
+    /// However much a company wants changed at once, another one waits for one of it, and so does staff.
+    #[tokio::test]
+    async fn a_companys_changes_wait_for_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let registry = Arc::new(Registry::new(&db));
+        let changed: Arc<Mutex<Vec<(&str, bool)>>> = Arc::default();
+        let held = registry.changing.lock().await;
+        let mut all = JoinSet::new();
+        for who in [
+            ("many", false),
+            ("many", false),
+            ("many", false),
+            ("other", false),
+            ("many", true),
+        ] {
+            let (registry, changed) = (registry.clone(), changed.clone());
+            all.spawn(async move {
+                let (company, is_staff) = who;
+                let scope = Scope::Company(company.to_owned());
+                let _changing = registry.change(&scope, is_staff).await;
+                changed.lock().push(who);
+            });
+            // Until it waits.
+            for _ in 0..3 {
+                yield_now().await;
+            }
+        }
+        drop(held);
+        all.join_all().await;
+        let in_turn = [
+            ("many", false),
+            ("other", false),
+            ("many", true),
+            ("many", false),
+            ("many", false),
+        ];
+        assert_eq!(*changed.lock(), in_turn);
+    }
 }

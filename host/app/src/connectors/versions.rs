@@ -152,7 +152,7 @@ pub async fn deactivate(
     is_staff: bool,
     reason: Option<String>,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let _changing = app.connectors.changing.lock().await;
+    let _changing = app.connectors.change(scope, is_staff).await;
     // What another host has put to work a moment ago is what is taken off.
     following::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
@@ -242,7 +242,7 @@ pub async fn rollback(
     name: &str,
     is_staff: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let _changing = app.connectors.changing.lock().await;
+    let _changing = app.connectors.change(scope, is_staff).await;
     check_block(app, scope, name, is_staff).await?;
     // What another host has put to work a moment ago is what is gone back from.
     following::catch_up(app, scope, name).await?;
@@ -284,7 +284,7 @@ pub async fn remove(
     name: &str,
     version: &str,
 ) -> Result<(), ConnectorError> {
-    let _changing = app.connectors.changing.lock().await;
+    let _changing = app.connectors.change(scope, false).await;
     following::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     let loaded = find(app, scope, name, version);
