@@ -48,6 +48,7 @@ pub mod alerts;
 mod allotments;
 pub mod analyze;
 pub mod answer;
+mod arriving;
 pub mod assets;
 pub mod audit;
 pub mod backup;

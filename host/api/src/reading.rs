@@ -15,8 +15,10 @@ use http_body_util::BodyExt;
 /// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
 
-/// More than this at once is paced: statements, descriptions and parameters of people are smaller.
+/// More than this at once is paced, and more in all needs room: statements, descriptions and parameters of people are smaller.
 const ORDINARY_BYTES: usize = 16 << 10;
+
+const TOO_MANY: &str = "too many large bodies are on their way at once; send fewer, or faster, and try again in a moment";
 
 /// Reads a whole body, bounded by its operation.
 pub(crate) async fn read(
@@ -29,15 +31,17 @@ pub(crate) async fn read(
     }
     let caller = parts.extensions.get::<Caller>();
     let pace = || Pace::of(state, caller.map(Caller::payer));
-    let limit = match caller {
-        Some(caller) => caller
-            .operation()
-            .description
-            .body_bytes_max
-            .unwrap_or(BUFFERED_BYTES_MAX),
-        None => BODY_BYTES_MAX,
+    let tally = caller.map_or_else(|| state.nobody(), Caller::unread);
+    let bytes_max = match caller {
+        Some(caller) => caller.operation().description.body_bytes_max,
+        None => Some(BODY_BYTES_MAX),
     };
+    let limit = bytes_max.unwrap_or(BUFFERED_BYTES_MAX);
     let expected = body.size_hint().lower().min(limit) as usize;
+    let at_most = body.size_hint().upper().unwrap_or(limit).min(limit);
+    // An upload has its place already.
+    let mut needs_room = bytes_max.is_some();
+    let mut room = None;
     let mut first = Bytes::new();
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -50,12 +54,21 @@ pub(crate) async fn read(
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if (first.len() + whole.len() + data.len()) as u64 > limit {
+        let bytes = first.len() + whole.len() + data.len();
+        if bytes as u64 > limit {
             discard(body, &pace()).await;
             return Err(Problem::too_large(limit));
         }
         if data.len() > ORDINARY_BYTES {
             pace().keep(data.len()).await;
+        }
+        if needs_room && bytes > ORDINARY_BYTES && !body.is_end_stream() {
+            needs_room = false;
+            room = tally.arriving().room(at_most).await;
+            if room.is_none() {
+                discard(body, &pace()).await;
+                return Err(Problem::unavailable(TOO_MANY));
+            }
         }
         // Nearly every body is one frame, which is then not copied.
         if first.is_empty() && whole.is_empty() {
@@ -69,9 +82,9 @@ pub(crate) async fn read(
         }
         whole.extend_from_slice(&data);
     }
-    let whole = match whole.is_empty() {
-        true => first,
-        false => Bytes::from(whole),
-    };
-    Ok(whole)
+    Ok(match (whole.is_empty(), room) {
+        (true, _) => first,
+        (false, Some(room)) => room.keep(whole),
+        (false, None) => Bytes::from(whole),
+    })
 }

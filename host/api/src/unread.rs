@@ -6,6 +6,7 @@
 //! Those who have no key are counted together, like one more company.
 //! Knows no HTTP but bodies. Start reading at [`count`].
 
+use crate::arriving::Arriving;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -76,6 +77,7 @@ pub struct Tally {
     readers: Arc<Semaphore>,
     /// Reads that wait for one of them.
     waiting: AtomicU32,
+    arriving: Arriving,
     all: Arc<All>,
 }
 
@@ -127,12 +129,18 @@ impl Tally {
             turns: Arc::new(Semaphore::new(all.turns)),
             readers: Arc::new(Semaphore::new(reads_at_once)),
             waiting: AtomicU32::new(0),
+            arriving: Arriving::default(),
             all: all.clone(),
         })
     }
 
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
+    }
+
+    /// What its clients are sending.
+    pub(crate) fn arriving(&self) -> &Arriving {
+        &self.arriving
     }
 
     /// Calls in flight that run a connector.

@@ -1,13 +1,14 @@
-//! Uploads: who has a place, and who waits for whom.
+//! Uploads and other long bodies: who has a place, and who waits for whom.
 
 use crate::world::{Answer, Company, World, request};
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use http::{Method, Request};
+use serde_json::json;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
@@ -106,5 +107,60 @@ async fn a_slow_upload_holds_nobody_up() {
     for upload in uploads {
         assert!(!upload.is_finished());
         upload.abort();
+    }
+}
+
+/// 20 KiB of a body whose length nobody knows, and never any more of it. Counts when more is waited for.
+fn stalled(key: &str, path: &str, waited_for: &Arc<AtomicUsize>) -> Request<Body> {
+    let waited_for = waited_for.clone();
+    let first = Bytes::from(vec![b' '; 20 << 10]);
+    let rest = stream::once(async move {
+        waited_for.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    });
+    let body = stream::iter([Ok::<_, Infallible>(first)]).chain(rest);
+    request(Method::POST, key, path)
+        .header("content-type", "application/json")
+        .body(Body::from_stream(body))
+        .unwrap()
+}
+
+/// Bodies that never come to an end take so much memory of their company's, or of all who have no key, and none of anybody else's.
+#[tokio::test]
+async fn slow_bodies_are_bounded() {
+    const AT_ONCE: usize = 64;
+    let world = World::new().await;
+    let (slow, quick) = (world.company("slow").await, world.company("quick").await);
+    let assets = slow.path("/assets");
+    for (key, path) in [
+        (slow.key.as_str(), assets.as_str()),
+        ("", "/webhooks/payments/manual"),
+    ] {
+        let waited_for = Arc::new(AtomicUsize::new(0));
+        let one = || stalled(key, path, &waited_for);
+        let is_waited_for = |count: usize| waited_for.load(Ordering::Relaxed) == count;
+        let bodies: Vec<_> = (0..AT_ONCE).map(|_| send(&world, one())).collect();
+        until(|| is_waited_for(AT_ONCE)).await;
+        let refused = world.send(one()).await;
+        let refused = refused.expect_error(503, "SERVICE_UNAVAILABLE");
+        assert_eq!(refused.header("retry-after"), "1");
+        // For a moment, until its client has read why.
+        assert!(is_waited_for(AT_ONCE + 1));
+
+        // What is short needs no room, and others have their own.
+        let short = world.post(&slow.key, &assets, json!({}));
+        short.await.expect_error(400, "VALIDATION_ERROR");
+        let others = stalled(&quick.key, &quick.path("/assets"), &waited_for);
+        let others = send(&world, others);
+        until(|| is_waited_for(AT_ONCE + 2)).await;
+        for body in &bodies {
+            assert!(!body.is_finished());
+            body.abort();
+        }
+        // Whoever hangs up gives its room back.
+        let again = send(&world, one());
+        until(|| is_waited_for(AT_ONCE + 3)).await;
+        again.abort();
+        others.abort();
     }
 }
