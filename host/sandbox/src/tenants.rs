@@ -26,6 +26,9 @@ const FAILURE_SHARE: u32 = 12;
 /// Cancel requests and errands of a company that are sent at once, and how often one may follow.
 const ASIDES_AT_ONCE: u32 = 64;
 const ASIDE_PACE: Duration = Duration::from_millis(20);
+/// Lines of the host's log about connectors of a company that fail, which are written at once, and how often one may follow.
+const LINES_AT_ONCE: u64 = 10;
+const LINE_PACE_US: u64 = 1_000_000;
 /// Nothing is held back for longer.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 /// Work on a worker that is done at once; what comes after it waits until as much time has passed.
@@ -95,6 +98,9 @@ pub(crate) struct Tenant {
     work_us: AtomicU64,
     /// When the next cancel request may be sent, likewise.
     aside_us: AtomicU64,
+    /// When the next line about a failure may be written, by the host's clock, and how many were not since the last one.
+    line_us: AtomicU64,
+    unwritten: AtomicU64,
     born: Instant,
 }
 
@@ -149,6 +155,8 @@ impl Tenant {
             failed_at_us: AtomicU64::new(0),
             work_us: AtomicU64::new(0),
             aside_us: AtomicU64::new(0),
+            line_us: AtomicU64::new(0),
+            unwritten: AtomicU64::new(0),
             born: Instant::now(),
         }
     }
@@ -292,6 +300,24 @@ impl Tenant {
             .is_zero()
     }
 
+    /// Whether the host's log has a line about a connector that failed, and how many it had not before it, `more` among them. A data connection
+    /// has a pace of its own; tests of connections that are not saved have a new one each. `now_us` is any clock of microseconds.
+    pub fn writes(&self, more: u64, now_us: u64) -> Option<u64> {
+        let next_us = |next_us: u64| {
+            let next_us = next_us.max(now_us) + LINE_PACE_US;
+            (next_us <= now_us + LINES_AT_ONCE * LINE_PACE_US).then_some(next_us)
+        };
+        let is_due = self
+            .line_us
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next_us)
+            .is_ok();
+        if is_due {
+            return Some(more + self.unwritten.swap(0, Ordering::Relaxed));
+        }
+        self.unwritten.fetch_add(more + 1, Ordering::Relaxed);
+        None
+    }
+
     /// A place in a queue that moves at its own pace, whose next free place is at `next_us`: at once within the
     /// first `at_once`, then when its time has come, never later than [`DELAY_MAX`].
     fn delay(&self, next_us: &AtomicU64, cost: Duration, at_once: Duration) -> Duration {
@@ -419,5 +445,23 @@ mod tests {
         let (cheap, dear) = (delays(&cheap, 0), delays(&dear, 4_000));
         assert!(cheap <= 11 * FAILURE_PACE, "{cheap:?}");
         assert!(dear > Duration::from_millis(700), "{dear:?}");
+    }
+
+    /// However many data connections fail, their company has so many lines at once and then one a second, and another company its own.
+    #[test]
+    fn lines_are_written_at_a_pace() {
+        let tenants = Tenants::default();
+        let tenant = tenants.of("company");
+        let now_us = 5 * LINE_PACE_US;
+        for more in 0..LINES_AT_ONCE {
+            assert_eq!(tenant.writes(more, now_us), Some(more));
+        }
+        for _ in 0..1_000 {
+            assert_eq!(tenant.writes(2, now_us), None);
+        }
+        assert_eq!(tenants.of("other").writes(1, now_us), Some(1));
+        let later_us = now_us + LINE_PACE_US;
+        assert_eq!(tenant.writes(1, later_us), Some(3_001));
+        assert_eq!(tenant.writes(0, later_us), None);
     }
 }

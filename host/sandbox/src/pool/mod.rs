@@ -591,7 +591,7 @@ impl Pool {
         }
     }
 
-    /// Whether a fault of the connector is logged, and how many were not since the last one that was.
+    /// Whether a fault of the connector is logged, and how many of its company's were not since the last one that was.
     pub fn logs(&self, now: Instant) -> Option<u64> {
         let now_us = self.shared.micros(now).max(1);
         let last_us = self.logged_us.load(Ordering::Relaxed);
@@ -602,7 +602,8 @@ impl Pool {
                 .compare_exchange(last_us, now_us, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
         if is_first {
-            return Some(self.unlogged.swap(0, Ordering::Relaxed));
+            let unlogged = self.unlogged.swap(0, Ordering::Relaxed);
+            return self.tenant.writes(unlogged, now_us);
         }
         self.unlogged.fetch_add(1, Ordering::Relaxed);
         None
