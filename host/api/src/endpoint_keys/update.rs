@@ -1,6 +1,6 @@
 use super::find_key;
 use crate::keys::shape::KeyOut;
-use crate::keys::{check_future, check_rate_limit, invalid};
+use crate::keys::{check_future, check_rate_limit, check_revival, invalid};
 use crate::products::find;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
@@ -55,11 +55,13 @@ pub async fn update_endpoint_key(
         .write(async |write| {
             find(write, caller.company(), &endpoint).await?;
             let mut key = find_key(write, &caller, &endpoint, &id).await?;
-            match body.expires_at {
-                Patch::Absent => {}
-                Patch::Null => key.expires_at = None,
-                Patch::Value(at) => key.expires_at = Some(at),
-            }
+            let expires_at = match body.expires_at {
+                Patch::Absent => key.expires_at,
+                Patch::Null => None,
+                Patch::Value(at) => Some(at),
+            };
+            check_revival(write, &caller, &key, expires_at).await?;
+            key.expires_at = expires_at;
             match body.description {
                 Patch::Absent => {}
                 Patch::Null => key.description = None,

@@ -46,11 +46,36 @@ async fn find(db: &mut AnyConnection, caller: &Caller, id: &KeyId) -> Result<Key
 pub(crate) async fn check_room(write: &mut Write, caller: &Caller) -> Result<(), Problem> {
     let counts = keys::counts(write, caller.company(), caller.now()).await?;
     if counts.live >= LIVE_KEYS_MAX {
-        let message =
-            format!("a company has at most {LIVE_KEYS_MAX} keys that work: revoke some first");
-        return Err(Problem::of(CONFLICT, message));
+        return Err(Problem::of(CONFLICT, full()));
     }
     check_day(&counts)
+}
+
+/// A key that has expired works again only where there would be room for another one.
+pub(crate) async fn check_revival(
+    write: &mut Write,
+    caller: &Caller,
+    key: &Key,
+    expires_at: Option<Timestamp>,
+) -> Result<(), Problem> {
+    let now = caller.now();
+    let works = |expires_at: Option<Timestamp>| expires_at.is_none_or(|at| at > now);
+    if works(key.expires_at) || !works(expires_at) {
+        return Ok(());
+    }
+    let counts = keys::counts(write, caller.company(), now).await?;
+    match counts.live >= LIVE_KEYS_MAX {
+        true => Err(invalid(vec![FieldError::new(
+            "expires_at",
+            "too_many",
+            full(),
+        )])),
+        false => Ok(()),
+    }
+}
+
+fn full() -> String {
+    format!("a company has at most {LIVE_KEYS_MAX} keys that work: revoke some first")
 }
 
 /// One that takes another one's place needs no room of its own.

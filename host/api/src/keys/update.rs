@@ -1,5 +1,7 @@
 use super::shape::KeyOut;
-use super::{check_future, check_may_manage, check_rate_limit, find, invalid, refuse};
+use super::{
+    check_future, check_may_manage, check_rate_limit, check_revival, find, invalid, refuse,
+};
 use crate::refusals::{KEY_VALUE_IMMUTABLE, ROLE_ESCALATION};
 use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
@@ -98,7 +100,9 @@ pub async fn update_key(
                 Patch::Value(text) => key.description = Some(text.into_string()),
             }
             key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
-            key.expires_at = expires_at.unwrap_or(key.expires_at);
+            let expires_at = expires_at.unwrap_or(key.expires_at);
+            check_revival(write, &caller, &key, expires_at).await?;
+            key.expires_at = expires_at;
             let key = keys::update(write, &key, caller.now()).await?;
             Ok(Data(KeyOut::masked(&key, caller.now())))
         })
