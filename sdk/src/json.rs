@@ -2,15 +2,16 @@
 
 use crate::Error;
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
-    Visitor,
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
+mod reader;
 mod table;
-pub use table::{Kind, Table, Written};
+pub use reader::{Reader, Written};
+pub use table::{Cell, Kind, Table};
 
 /// A document, of which parts may borrow. That it is text is seen once for all of it: [`serde_json::from_slice`] looks at each value by itself,
 /// and twice at one that is kept as a [`RawValue`].
@@ -24,58 +25,28 @@ pub fn utf8(document: &[u8]) -> serde_json::Result<&str> {
 }
 
 /// An object that is read a member at a time, in the order in which they come: what stands before decides what becomes of what follows.
-pub trait Members<'de> {
+pub trait Members<'a> {
     /// Takes the value of the member of this name.
-    fn member<A: MapAccess<'de>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error>;
+    fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()>;
 }
 
 /// Reads a document that is such an object.
-pub fn members<'de>(document: &'de [u8], into: &mut impl Members<'de>) -> serde_json::Result<()> {
-    let mut from = serde_json::Deserializer::from_str(utf8(document)?);
-    from.deserialize_any(Object(into))?;
+pub fn members<'a>(document: &'a [u8], into: &mut impl Members<'a>) -> serde_json::Result<()> {
+    let mut from = Reader::of(utf8(document)?);
+    from.object(|name, value| into.member(name, value))?;
     from.end()
 }
 
 /// Takes a value that may stand once; `null` is none.
-pub fn once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+pub fn once<'a, T: Deserialize<'a>>(
     place: &mut Option<T>,
-    from: &mut A,
-) -> Result<(), A::Error> {
+    from: &mut Reader<'a>,
+) -> serde_json::Result<()> {
     if place.is_some() {
-        return Err(A::Error::custom("a member stands twice"));
+        return Err(serde_json::Error::custom("a member stands twice"));
     }
-    *place = from.next_value()?;
+    *place = from.read()?;
     Ok(())
-}
-
-/// Reads a value that was kept as it stood.
-pub fn kept<'de, S: DeserializeSeed<'de>>(
-    value: &'de RawValue,
-    seed: S,
-) -> serde_json::Result<S::Value> {
-    seed.deserialize(&mut serde_json::Deserializer::from_str(value.get()))
-}
-
-struct Object<'m, M>(&'m mut M);
-
-impl<'de, M: Members<'de>> Visitor<'de> for Object<'_, M> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    // Else the library's own error would tell all of it.
-    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
-        Err(E::custom("a text where an object is expected"))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
-        while let Some(name) = from.next_key::<String>()? {
-            self.0.member(&name, &mut from)?;
-        }
-        Ok(())
-    }
 }
 
 /// Why rows were not read to their end.
@@ -310,12 +281,12 @@ mod tests {
         number: Option<u32>,
     }
 
-    impl<'de> Members<'de> for Seen {
-        fn member<A: MapAccess<'de>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error> {
+    impl<'a> Members<'a> for Seen {
+        fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
             self.order.push_str(name);
             match name {
                 "n" => once(&mut self.number, from),
-                _ => from.next_value::<IgnoredAny>().map(drop),
+                _ => from.skip(),
             }
         }
     }
@@ -336,7 +307,7 @@ mod tests {
         for (document, why) in [
             (r#"{"n":7,"n":8}"#, "twice"),
             (r#""secret""#, "a text"),
-            ("[]", "expected an object"),
+            ("[]", "a list in place of an object"),
             ("{} {}", "trailing"),
             ("{", "EOF"),
         ] {

@@ -1,13 +1,9 @@
 //! What BigQuery answers, as far as it is read. Whole numbers of 64 bits are texts in its JSON.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::Error as _;
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Table};
+use souk_sdk::json::{self, Kind, Reader, Table};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 use crate::errors;
@@ -28,124 +24,35 @@ pub struct Results<'a> {
 }
 
 /// Reads rows: `[{"f": [{"v": …}, …]}, …]`.
-pub struct OfRows<'r, 't, T>(pub &'r mut Table<'t, T>);
-
-impl<'de, T: Kind> DeserializeSeed<'de> for OfRows<'_, '_, T> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
-    }
+pub fn rows<T: Kind>(from: &mut Reader<'_>, table: &mut Table<'_, T>) -> serde_json::Result<()> {
+    from.list("rows", |row| {
+        only("f", row, |cells| {
+            table.row(cells, |from, cell| {
+                only("v", from, |value| cell.read(value))
+            })
+        })
+    })
 }
 
-impl<'de, T: Kind> Visitor<'de> for OfRows<'_, '_, T> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        loop {
-            let cells = OfCells(&mut *self.0);
-            if rows.next_element_seed(Member("f", cells))?.is_none() {
-                return Ok(());
-            }
+/// Reads the member of this name, which an object has once.
+#[inline]
+fn only<'a>(
+    wanted: &'static str,
+    from: &mut Reader<'a>,
+    read: impl FnOnce(&mut Reader<'a>) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
+    let mut read = Some(read);
+    from.object(|name, value| match (name == wanted, read.take()) {
+        (true, Some(read)) => read(value),
+        (true, None) => Err(serde_json::Error::duplicate_field(wanted)),
+        (false, unused) => {
+            read = unused;
+            value.skip()
         }
-    }
-}
-
-struct OfCells<'r, 't, T>(&'r mut Table<'t, T>);
-
-impl<'de, T: Kind> DeserializeSeed<'de> for OfCells<'_, '_, T> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
-    }
-}
-
-impl<'de, T: Kind> Visitor<'de> for OfCells<'_, '_, T> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("cells")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, cells: A) -> Result<(), A::Error> {
-        self.0.row(Values(cells))
-    }
-}
-
-/// Elements that are the member `v` each.
-struct Values<A>(A);
-
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Values<A> {
-    type Error = A::Error;
-
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_element_seed(Member("v", seed))
-    }
-}
-
-/// Of an object the member of this name, which it has once, as the seed reads it.
-struct Member<S>(&'static str, S);
-
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Member<S> {
-    type Value = S::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
-        from.deserialize_map(self)
-    }
-}
-
-impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
-    type Value = S::Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<S::Value, A::Error> {
-        let Member(wanted, seed) = self;
-        let (mut seed, mut found) = (Some(seed), None);
-        while let Some(is_it) = object.next_key_seed(Is(wanted))? {
-            match (is_it, seed.take()) {
-                (true, Some(seed)) => found = Some(object.next_value_seed(seed)?),
-                (true, None) => return Err(A::Error::duplicate_field(wanted)),
-                (false, unused) => {
-                    seed = unused;
-                    object.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        found.ok_or_else(|| A::Error::missing_field(wanted))
-    }
-}
-
-/// Whether a name is this one.
-struct Is(&'static str);
-
-impl<'de> DeserializeSeed<'de> for Is {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
-        from.deserialize_identifier(self)
-    }
-}
-
-impl Visitor<'_> for Is {
-    type Value = bool;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
+    })?;
+    match read {
+        None => Ok(()),
+        Some(_) => Err(serde_json::Error::missing_field(wanted)),
     }
 }
 

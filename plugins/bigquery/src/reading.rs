@@ -1,15 +1,14 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since BigQuery sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use std::fmt::Display;
 use std::rc::Rc;
 
-use serde::de::{Error as _, IgnoredAny, MapAccess};
-use souk_sdk::json::{self, Table, once};
+use serde::de::Error as _;
+use souk_sdk::json::{self, Reader, Table, once};
 use souk_sdk::results::{Shape, Shapes, Told};
 use souk_sdk::{Error, HttpResponse, Limits, Step};
 
-use crate::answers::{OfRows, Results, malformed};
+use crate::answers::{Results, malformed, rows};
 use crate::types::{self, Type};
 
 /// A result as far as it was read.
@@ -62,7 +61,7 @@ struct Page<'a, 's> {
 }
 
 impl<'a> json::Members<'a> for Page<'a, '_> {
-    fn member<A: MapAccess<'a>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error> {
+    fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
         let results = &mut self.results;
         match (name, &mut self.telling) {
             ("jobComplete", _) => once(&mut results.job_complete, from),
@@ -70,17 +69,17 @@ impl<'a> json::Members<'a> for Page<'a, '_> {
             ("schema", _) => once(&mut results.schema, from),
             ("totalRows", _) => once(&mut results.total_rows, from),
             ("pageToken", _) => once(&mut results.page_token, from),
-            ("rows", _) if self.is_told => Err(A::Error::duplicate_field("rows")),
+            ("rows", _) if self.is_told => Err(serde_json::Error::duplicate_field("rows")),
             ("rows", Some(telling)) if telling.can_tell(results) => {
                 self.is_told = true;
-                let told = telling.rows(results, |rows| from.next_value_seed(rows));
+                let told = telling.rows(results, |table| rows(from, table));
                 told.map_err(|error| {
                     self.refused = Some(error);
-                    A::Error::custom("rows are not taken")
+                    serde_json::Error::custom("rows are not taken")
                 })
             }
             ("rows", _) => once(&mut results.rows, from),
-            _ => from.next_value::<IgnoredAny>().map(drop),
+            _ => from.skip(),
         }
     }
 }
@@ -96,22 +95,22 @@ impl Telling<'_> {
 
     /// Tells rows that were kept, or that there are none.
     fn kept(&mut self, page: &Results<'_>) -> Result<(), Error> {
-        self.rows(page, |rows| match page.rows {
-            Some(kept) => json::kept(kept, rows),
+        self.rows(page, |table| match page.rows {
+            Some(kept) => rows(&mut Reader::of(kept.get()), table),
             None => Ok(()),
         })
     }
 
     /// Tells the columns, if they are not told, and the rows that `read` reads.
-    fn rows<E: Display>(
+    fn rows(
         &mut self,
         page: &Results<'_>,
-        read: impl FnOnce(OfRows<'_, '_, Type>) -> Result<(), E>,
+        read: impl FnOnce(&mut Table<'_, Type>) -> serde_json::Result<()>,
     ) -> Result<(), Error> {
         let shape = self.shape(page)?;
         let batches = self.reading.told.page(&shape, self.limits);
         let mut table = Table::new(batches, self.limits, self.id, self.step, malformed);
-        let read = read(OfRows(&mut table));
+        let read = read(&mut table);
         table.end(read).map(drop)
     }
 

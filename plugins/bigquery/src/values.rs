@@ -15,13 +15,8 @@ use crate::answers::{Cell, Row, malformed};
 use crate::types::{Scalar, Type};
 
 impl Kind for Type {
-    /// Floats and decimals are texts, too, and where one stands as a number it keeps its digits.
     fn is_raw(&self) -> bool {
-        let scalar = match self {
-            Type::Scalar(scalar) => scalar,
-            Type::Array(_) | Type::Struct(_) => return true,
-        };
-        matches!(scalar, Scalar::Float64 | Scalar::Numeric | Scalar::Json)
+        matches!(self, Type::Array(_) | Type::Struct(_))
     }
 
     fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
@@ -32,9 +27,10 @@ impl Kind for Type {
                 into.null();
                 Ok(())
             }
-            (Type::Scalar(scalar), Written::Text(text)) => push(*scalar, text, into),
-            (Type::Scalar(scalar), Written::Raw(cell)) => push(*scalar, &text(cell)?, into),
-            // Numbers and truth may stand there as such.
+            // Numbers and truth may stand there as such, and keep their digits.
+            (Type::Scalar(scalar), Written::Text(text) | Written::Number(text)) => {
+                push(*scalar, text, into)
+            }
             (Type::Scalar(scalar), Written::Whole(value)) => {
                 push(*scalar, &value.to_string(), into)
             }

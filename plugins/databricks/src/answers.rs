@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Table, Unread};
+use souk_sdk::json::{self, Kind, Reader, Table, Unread};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 /// Columns that a result has at most.
@@ -155,7 +155,7 @@ impl<'a> Chunk<'a> {
     /// Reads the rows into columns.
     pub fn table<T: Kind>(&self, mut table: Table<'_, T>) -> Result<(), Error> {
         let read = match self.list()? {
-            Some(rows) => json::kept(rows, table.rows()),
+            Some(rows) => table.rows(&mut Reader::of(rows.get())),
             None => Ok(()),
         };
         self.taken.set(table.end(read)?);

@@ -1,11 +1,10 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since Trino sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use std::fmt::Display;
 use std::rc::Rc;
 
-use serde::de::{Error as _, IgnoredAny, MapAccess};
-use souk_sdk::json::{self, Table, once};
+use serde::de::Error as _;
+use souk_sdk::json::{self, Reader, Table, once};
 use souk_sdk::results::{Shape, Shapes, Told};
 use souk_sdk::{Error, HttpResponse, Limits, Step};
 
@@ -60,7 +59,7 @@ pub fn page<'a>(
     }
     if let (Some(mut telling), false) = (page.telling, page.is_told) {
         telling.rows(&results, |table| match results.data {
-            Some(kept) => json::kept(kept, table.rows()),
+            Some(kept) => table.rows(&mut Reader::of(kept.get())),
             None => Ok(()),
         })?;
     }
@@ -76,35 +75,35 @@ struct Page<'a, 's> {
 }
 
 impl<'a> json::Members<'a> for Page<'a, '_> {
-    fn member<A: MapAccess<'a>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error> {
+    fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
         let results = &mut self.results;
         match (name, &mut self.telling) {
             ("id", _) => once(&mut results.id, from),
             ("nextUri", _) => once(&mut results.next_uri, from),
             ("columns", _) => once(&mut results.columns, from),
             ("error", _) => once(&mut results.error, from),
-            ("data", _) if self.is_told => Err(A::Error::duplicate_field("data")),
+            ("data", _) if self.is_told => Err(serde_json::Error::duplicate_field("data")),
             ("data", Some(telling)) if results.described().is_some() && results.data.is_none() => {
                 self.is_told = true;
-                let told = telling.rows(results, |table| from.next_value_seed(table.rows()));
+                let told = telling.rows(results, |table| table.rows(from));
                 results.told = told.map_err(|error| {
                     self.refused = Some(error);
-                    A::Error::custom("rows are not taken")
+                    serde_json::Error::custom("rows are not taken")
                 })?;
                 Ok(())
             }
             ("data", _) => once(&mut results.data, from),
-            _ => from.next_value::<IgnoredAny>().map(drop),
+            _ => from.skip(),
         }
     }
 }
 
 impl Telling<'_> {
     /// Tells the columns, if they are not told, and the rows that `read` reads. How many there were.
-    fn rows<E: Display>(
+    fn rows(
         &mut self,
         page: &Results<'_>,
-        read: impl FnOnce(&mut Table<'_, Type>) -> Result<(), E>,
+        read: impl FnOnce(&mut Table<'_, Type>) -> serde_json::Result<()>,
     ) -> Result<u64, Error> {
         let Some(shape) = self.shape(page)? else {
             // They come before the first row, and not with the first answer.

@@ -26,8 +26,8 @@ const UTC: [&str; 9] = [
 
 impl Kind for Type {
     fn is_raw(&self) -> bool {
-        use Type::{Array, Float, Map, Other, Row};
-        matches!(self, Float | Other | Array(_) | Map(_) | Row(_))
+        use Type::{Array, Map, Other, Row};
+        matches!(self, Other | Array(_) | Map(_) | Row(_))
     }
 
     fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
@@ -38,7 +38,9 @@ impl Kind for Type {
             }
             (Type::Boolean, Written::Truth(value)) => into.boolean(value),
             (Type::Integer, Written::Whole(value)) => into.i64(value),
-            (Type::Float, Written::Raw(cell)) => into.f64(float(cell)?),
+            (Type::Float, Written::Whole(value)) => into.f64(value as f64),
+            (Type::Float, Written::Number(digits)) => into.f64(finite(digits)?),
+            (Type::Float, Written::Text(word)) => into.f64(no_number(word)?),
             (Type::Decimal, Written::Text(text)) => into.var(decimal(text)?.as_bytes()),
             (Type::Text, Written::Text(text)) => into.var(text.as_bytes()),
             (Type::Bytes, Written::Text(text)) => into.var(&bytes(text)?),
@@ -81,17 +83,29 @@ fn boolean(cell: &RawValue) -> Result<bool, Error> {
     }
 }
 
-/// JSON has no number for three of them, which are texts.
 fn float(cell: &RawValue) -> Result<f64, Error> {
-    match cell.get() {
-        "\"NaN\"" => Ok(f64::NAN),
-        "\"Infinity\"" => Ok(f64::INFINITY),
-        "\"-Infinity\"" => Ok(f64::NEG_INFINITY),
-        // The raw text of a number is one of JSON's.
-        raw => match raw.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(value),
-            _ => Err(malformed()),
-        },
+    let raw = cell.get();
+    match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+        Some(word) => no_number(word),
+        None => finite(raw),
+    }
+}
+
+/// JSON has no number for three of them, which are texts.
+fn no_number(word: &str) -> Result<f64, Error> {
+    match word {
+        "NaN" => Ok(f64::NAN),
+        "Infinity" => Ok(f64::INFINITY),
+        "-Infinity" => Ok(f64::NEG_INFINITY),
+        _ => Err(malformed()),
+    }
+}
+
+/// A number as JSON writes it.
+fn finite(digits: &str) -> Result<f64, Error> {
+    match digits.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(malformed()),
     }
 }
 

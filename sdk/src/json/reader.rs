@@ -1,0 +1,507 @@
+//! A document on its way from its front to its end, a value at a time: nothing of it is kept but what is asked for.
+//!
+//! What there is much of, the cells of rows, is read here by hand: through `serde` a cell goes through many hands, each of which a guest pays for
+//! more than a native program does. Whatever else stands in a document is read by `serde_json` from where it begins. A loop in a guest looks at its
+//! clock each time around, so texts are looked through eight bytes at a time.
+
+use std::borrow::Cow;
+
+use serde::de::{Deserialize, Error as _, IgnoredAny};
+use serde_json::value::RawValue;
+use serde_json::{Error, Result};
+
+/// So many digits fit into 64 bits, whatever they are.
+const DIGITS_THAT_FIT: usize = 18;
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+
+/// A cell as it is written.
+#[derive(Debug)]
+pub enum Written<'a> {
+    Null,
+    Truth(bool),
+    Whole(i64),
+    /// Any other number, as it stands: one with a fraction or an exponent, one of more than 64 bits, and `-0`.
+    Number(&'a str),
+    Text(&'a str),
+    /// Its own text, where the column's type wants that. NULL does not come so.
+    Raw(&'a RawValue),
+}
+
+/// What is left to read of a document.
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn of(document: &'a str) -> Reader<'a> {
+        Reader {
+            text: document,
+            at: 0,
+        }
+    }
+
+    /// Reads a value, of which parts may borrow.
+    pub fn read<T: Deserialize<'a>>(&mut self) -> Result<T> {
+        let rest = serde_json::Deserializer::from_str(&self.text[self.at..]);
+        let mut values = rest.into_iter::<T>();
+        let value = values.next();
+        let value = value.unwrap_or_else(|| Err(unexpected(None, "a value")))?;
+        self.at += values.byte_offset();
+        Ok(value)
+    }
+
+    /// Passes over a value.
+    pub fn skip(&mut self) -> Result<()> {
+        self.read::<IgnoredAny>().map(drop)
+    }
+
+    /// Reads an object: `member` is told the name of each member, and takes its value.
+    #[inline]
+    pub fn object(
+        &mut self,
+        mut member: impl FnMut(&str, &mut Reader<'a>) -> Result<()>,
+    ) -> Result<()> {
+        self.take(b'{', "an object")?;
+        let mut is_first = true;
+        while self.goes_on(b'}', std::mem::take(&mut is_first))? {
+            self.take(b'"', "a name")?;
+            let name = self.text()?;
+            self.take(b':', "a colon")?;
+            member(&name, self)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a list, which is called `what` where it is none: `element` takes each value of it.
+    #[inline]
+    pub fn list(
+        &mut self,
+        what: &str,
+        mut element: impl FnMut(&mut Reader<'a>) -> Result<()>,
+    ) -> Result<()> {
+        self.begin_list(what)?;
+        let mut is_first = true;
+        while self.list_goes_on(std::mem::take(&mut is_first))? {
+            element(self)?;
+        }
+        Ok(())
+    }
+
+    /// Passes over `null`. Whether it stood here.
+    pub fn null(&mut self) -> Result<bool> {
+        match self.peek() {
+            Some(b'n') => self.word("null").map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    /// The document ends here.
+    pub fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(Error::custom("trailing characters")),
+        }
+    }
+
+    #[inline]
+    pub(super) fn begin_list(&mut self, what: &str) -> Result<()> {
+        self.take(b'[', what)
+    }
+
+    /// Whether another value comes in a list. Its end, and what stands between two, is passed over.
+    #[inline]
+    pub(super) fn list_goes_on(&mut self, is_first: bool) -> Result<bool> {
+        self.goes_on(b']', is_first)
+    }
+
+    /// Reads a cell and hands it on; as it stands, if `is_raw`.
+    #[inline]
+    pub(super) fn cell<T>(
+        &mut self,
+        is_raw: bool,
+        take: impl FnOnce(Written<'_>) -> T,
+    ) -> Result<T> {
+        let text;
+        let cell = match self.peek() {
+            _ if is_raw => raw(self.read()?),
+            Some(b'"') => {
+                self.at += 1;
+                text = self.text()?;
+                Written::Text(&text)
+            }
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(b'n') => self.word("null").map(|()| Written::Null)?,
+            Some(b't') => self.word("true").map(|()| Written::Truth(true))?,
+            Some(b'f') => self.word("false").map(|()| Written::Truth(false))?,
+            found => return Err(unexpected(found, "a cell")),
+        };
+        Ok(take(cell))
+    }
+
+    /// The next byte that is no blank.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                next => return next.copied(),
+            }
+        }
+    }
+
+    /// Passes over a sign, which `what` begins with.
+    #[inline]
+    fn take(&mut self, sign: u8, what: &str) -> Result<()> {
+        match self.peek() {
+            Some(next) if next == sign => {
+                self.at += 1;
+                Ok(())
+            }
+            next => Err(unexpected(next, what)),
+        }
+    }
+
+    /// Whether what ends with this sign goes on. The end, and a comma between two values, is passed over.
+    #[inline]
+    fn goes_on(&mut self, end: u8, is_first: bool) -> Result<bool> {
+        match self.peek() {
+            Some(next) if next == end => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(b',') if !is_first => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(_) if is_first => Ok(true),
+            next => Err(unexpected(next, "a comma")),
+        }
+    }
+
+    /// Passes over a word, of which the first letter has been seen.
+    fn word(&mut self, word: &str) -> Result<()> {
+        match self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            true => {
+                self.at += word.len();
+                Ok(())
+            }
+            false => Err(Error::custom("an unknown word")),
+        }
+    }
+
+    /// A text of which the first quote has been passed over.
+    #[inline]
+    fn text(&mut self) -> Result<Cow<'a, str>> {
+        let begin = self.at;
+        self.at = plain_until(self.text.as_bytes(), begin);
+        match self.text.as_bytes().get(self.at) {
+            Some(b'"') => {
+                let text = &self.text[begin..self.at];
+                self.at += 1;
+                Ok(Cow::Borrowed(text))
+            }
+            Some(b'\\') => self.escaped(begin).map(Cow::Owned),
+            next => Err(unended(next)),
+        }
+    }
+
+    /// The same of a text that began there, and has an escape here.
+    fn escaped(&mut self, begin: usize) -> Result<String> {
+        let bytes = self.text.as_bytes();
+        while bytes.get(self.at) == Some(&b'\\') {
+            // What is escaped ends nothing.
+            self.at = plain_until(bytes, self.at + 2);
+        }
+        match bytes.get(self.at) {
+            Some(b'"') => self.at += 1,
+            next => return Err(unended(next)),
+        }
+        serde_json::from_str(&self.text[begin - 1..self.at])
+    }
+
+    /// A number, of which the first character has been seen.
+    #[inline]
+    fn number(&mut self) -> Result<Written<'a>> {
+        let bytes = self.text.as_bytes();
+        let begin = self.at;
+        let is_negative = bytes.get(begin) == Some(&b'-');
+        let first = begin + usize::from(is_negative);
+        let (mut at, mut value) = (first, 0_i64);
+        while let Some(digit @ b'0'..=b'9') = bytes.get(at).copied() {
+            // What does not fit is not asked for.
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            at += 1;
+        }
+        let digits = at - first;
+        let is_written_so = digits == 1 || (digits > 1 && bytes.get(first) != Some(&b'0'));
+        if !is_written_so {
+            return Err(no_number());
+        }
+        if let Some(b'.' | b'e' | b'E') = bytes.get(at) {
+            return self.with_fraction(begin, at);
+        }
+        self.at = at;
+        let written = &self.text[begin..at];
+        Ok(match digits <= DIGITS_THAT_FIT && value != 0 {
+            true if is_negative => Written::Whole(-value),
+            true => Written::Whole(value),
+            false => whole_or_not(written),
+        })
+    }
+
+    /// The same of a number with a fraction or an exponent, whose whole digits end there.
+    fn with_fraction(&mut self, begin: usize, mut at: usize) -> Result<Written<'a>> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(at) == Some(&b'.') {
+            at = digits_until(bytes, at + 1)?;
+        }
+        if let Some(b'e' | b'E') = bytes.get(at) {
+            let has_sign = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+            at = digits_until(bytes, at + 1 + usize::from(has_sign))?;
+        }
+        self.at = at;
+        Ok(Written::Number(&self.text[begin..at]))
+    }
+}
+
+fn raw(value: &RawValue) -> Written<'_> {
+    match value.get() {
+        "null" => Written::Null,
+        _ => Written::Raw(value),
+    }
+}
+
+/// Of digits that are zero, or may not fit. A zero with a sign is none of the whole numbers.
+fn whole_or_not(written: &str) -> Written<'_> {
+    match written.parse() {
+        Ok(value) if written != "-0" => Written::Whole(value),
+        _ => Written::Number(written),
+    }
+}
+
+/// Where digits end that begin there, of which there has to be one.
+fn digits_until(bytes: &[u8], begin: usize) -> Result<usize> {
+    let rest = bytes.get(begin..).unwrap_or_default();
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
+    match digits.count() {
+        0 => Err(no_number()),
+        count => Ok(begin + count),
+    }
+}
+
+/// Where a text that is plain from there on is so no more: at its end, at an escape, at what may not stand in it.
+#[inline]
+fn plain_until(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        match not_plain(u64::from_le_bytes(*eight)) {
+            0 => at += 8,
+            found => return at + (found.trailing_zeros() / 8) as usize,
+        }
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let is_not_plain = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    at + rest.iter().position(is_not_plain).unwrap_or(rest.len())
+}
+
+/// The highest bit of the first of eight bytes that is a quote, a backslash or a control character; bits above it may be anything.
+#[inline]
+fn not_plain(eight: u64) -> u64 {
+    let (quote, escape) = (eight ^ (ONES * 0x22), eight ^ (ONES * 0x5c));
+    let is_quote = quote.wrapping_sub(ONES) & !quote;
+    let is_escape = escape.wrapping_sub(ONES) & !escape;
+    let is_control = eight.wrapping_sub(ONES * 0x20) & !eight;
+    (is_quote | is_escape | is_control) & (ONES << 7)
+}
+
+/// Says what stands there, and nothing of what it is.
+#[cold]
+fn unexpected(found: Option<u8>, wanted: &str) -> Error {
+    let found = match found {
+        None => "EOF",
+        Some(b'"') => "a text",
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'-' | b'0'..=b'9') => "a number",
+        Some(b'n' | b't' | b'f') => "a word",
+        Some(_) => "something else",
+    };
+    Error::custom(format_args!("{found} in place of {wanted}"))
+}
+
+#[cold]
+fn unended(found: Option<&u8>) -> Error {
+    match found {
+        None => unexpected(None, "the end of a text"),
+        Some(_) => Error::custom("a control character in a text"),
+    }
+}
+
+#[cold]
+fn no_number() -> Error {
+    Error::custom("a number that is none of JSON's")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A document that is a cell, and how it is written.
+    fn cell(document: &str, is_raw: bool) -> Result<String> {
+        let mut from = Reader::of(document);
+        let cell = from.cell(is_raw, |cell| match cell {
+            Written::Null => "null".to_owned(),
+            Written::Truth(value) => format!("truth {value}"),
+            Written::Whole(value) => format!("whole {value}"),
+            Written::Number(digits) => format!("number {digits}"),
+            Written::Text(text) => format!("text {text}"),
+            Written::Raw(raw) => format!("raw {}", raw.get()),
+        })?;
+        from.end().map(|()| cell)
+    }
+
+    /// What is read here by hand is what serde_json reads, wherever a text ends and whatever stands in it.
+    #[test]
+    fn texts_are_what_they_are_to_serde() {
+        let parts = [
+            "a",
+            "ä",
+            "日",
+            "😀",
+            "\\\"",
+            "\\\\",
+            "\\n",
+            "\\u00e9",
+            "\\ud83d\\ude00",
+            "/",
+            " ",
+            "{",
+            "\\x",
+            "\\ud800",
+            "\t",
+            "\u{1}",
+            "\u{1f}",
+            "\u{7f}",
+            "\u{80}",
+            "\\",
+            "\"",
+        ];
+        for before in 0..19 {
+            for part in parts {
+                for after in ["", "z", "\\t and more of it", "ö"] {
+                    let text = format!("\"{}{part}{after}\"", "x".repeat(before));
+                    let wanted = serde_json::from_str::<String>(&text);
+                    let read = cell(&text, false);
+                    match wanted {
+                        Ok(wanted) => assert_eq!(read.unwrap(), format!("text {wanted}")),
+                        Err(_) => assert!(read.is_err(), "{text}"),
+                    }
+                }
+            }
+        }
+        for unended in ["\"", "\"a", "\"a\\", "\"a\\\"", "\"12345678", "\"1234567\\"] {
+            assert!(cell(unended, false).is_err(), "{unended}");
+        }
+    }
+
+    /// Numbers keep their digits, and what is no number to serde_json is none here.
+    #[test]
+    fn numbers_keep_their_digits() {
+        let nines = "9".repeat(18);
+        let whole_nines = format!("whole {nines}");
+        for (written, wanted) in [
+            ("0", "whole 0"),
+            ("-0", "number -0"),
+            ("7", "whole 7"),
+            ("-10", "whole -10"),
+            (nines.as_str(), whole_nines.as_str()),
+            ("9223372036854775807", "whole 9223372036854775807"),
+            ("-9223372036854775808", "whole -9223372036854775808"),
+            ("9223372036854775808", "number 9223372036854775808"),
+            ("18446744073709551616", "number 18446744073709551616"),
+            ("0.10", "number 0.10"),
+            ("-0.0", "number -0.0"),
+            ("1e5", "number 1e5"),
+            ("1.50E-07", "number 1.50E-07"),
+            ("1e+400", "number 1e+400"),
+            (" \n\r\t1 ", "whole 1"),
+        ] {
+            assert_eq!(cell(written, false).unwrap(), wanted);
+        }
+        for wrong in [
+            "", "-", "01", "-01", "00", "1.", ".5", "1e", "1e+", "1.e5", "+1", "0x1", "1 2", "1a",
+            "--1", "１", "NaN", "nul", "nulll", "True", "tru", "[", "{}",
+        ] {
+            assert!(cell(wrong, false).is_err(), "{wrong}");
+            let by_serde = serde_json::from_str::<IgnoredAny>(wrong);
+            assert!(by_serde.is_err() || wrong == "{}", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cells_are_told_as_they_are_wanted() {
+        for (written, plain, as_it_stands) in [
+            ("null", "null", "null"),
+            ("true", "truth true", "raw true"),
+            (" false", "truth false", "raw false"),
+            ("\"\"", "text ", "raw \"\""),
+            ("-1", "whole -1", "raw -1"),
+        ] {
+            assert_eq!(cell(written, false).unwrap(), plain);
+            assert_eq!(cell(written, true).unwrap(), as_it_stands);
+        }
+        assert_eq!(
+            cell(r#" [1, {"a":"]"}] "#, true).unwrap(),
+            r#"raw [1, {"a":"]"}]"#
+        );
+        assert!(cell("[1", true).is_err() && cell("", true).is_err());
+    }
+
+    /// Lists and objects are gone through in their order, and have no more commas than they need.
+    #[test]
+    fn lists_and_objects_are_gone_through() {
+        let read = |document: &str| -> Result<String> {
+            let (mut from, mut seen) = (Reader::of(document), String::new());
+            from.object(|name, value| {
+                seen.push_str(name);
+                match name {
+                    "list" => value.list("numbers", |element| {
+                        seen.push_str(&element.read::<u8>()?.to_string());
+                        Ok(())
+                    }),
+                    _ => value.skip(),
+                }
+            })?;
+            from.end().map(|()| seen)
+        };
+        for (document, wanted) in [
+            ("{}", ""),
+            (" { } ", ""),
+            (r#"{"a":{"b":[]},"c":null}"#, "ac"),
+            (r#" { "list" : [ 1 , 2 ] , "\u0061" : "}" } "#, "list12a"),
+            (r#"{"list":[]}"#, "list"),
+        ] {
+            assert_eq!(read(document).unwrap(), wanted);
+        }
+        for (document, why) in [
+            ("", "EOF"),
+            ("[]", "a list in place of an object"),
+            ("\"secret\"", "a text in place of an object"),
+            ("{\"list\":7}", "a number in place of numbers"),
+            ("{\"list\":[1,]}", "expected value"),
+            ("{\"list\":[,1]}", "expected value"),
+            ("{\"list\":[1 2]}", "a number in place of a comma"),
+            ("{\"list\":[1", "EOF"),
+            ("{\"a\":1,}", "in place of a name"),
+            ("{\"a\" 1}", "a number in place of a colon"),
+            ("{a:1}", "in place of a name"),
+            ("{\"a\":}", "expected value"),
+            ("{\"a\":1}}", "trailing"),
+        ] {
+            let error = read(document).unwrap_err().to_string();
+            assert!(error.contains(why) && !error.contains("secret"), "{error}");
+        }
+        let mut from = Reader::of("null");
+        assert!(from.null().unwrap() && !from.null().unwrap());
+    }
+}
