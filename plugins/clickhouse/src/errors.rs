@@ -32,24 +32,24 @@ impl ServerError {
     /// An error that stands behind the rows of an answer that began well. `tag` is the header that newer servers announce the end's fence with.
     pub fn behind(body: &[u8], tag: Option<&str>) -> Option<ServerError> {
         let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
-        let fence = match tag {
-            Some(tag) => format!("{FENCE}\r\n{tag}\r\n"),
-            None => String::new(),
-        };
-        let text = String::from_utf8_lossy(tail);
-        let at = match tag {
-            Some(_) => text.rfind(&fence)? + fence.len(),
-            None => {
-                // Older servers end with the bare text, and a line's end that no value has behind it.
-                let at = text.rfind(MARK)?;
-                let begins = text[..at].rfind(BEGIN)?;
-                if !text.ends_with(")\n") || code_of(&text[begins..]).is_none() {
-                    return None;
-                }
-                begins
+        // As bytes: what stands there is values, mostly, and making a text of them would take longer than reading them.
+        let begins = match tag {
+            Some(tag) => {
+                let fence = format!("{FENCE}\r\n{tag}\r\n");
+                last(tail, fence.as_bytes())? + fence.len()
             }
+            // Older servers end with the bare text, and a line's end that no value has behind it.
+            None if tail.ends_with(b")\n") => {
+                let at = last(tail, MARK.as_bytes())?;
+                last(&tail[..at], BEGIN.as_bytes())?
+            }
+            None => return None,
         };
-        let text = text[at..].split(FENCE).next().unwrap_or_default().trim();
+        let text = String::from_utf8_lossy(&tail[begins..]);
+        if tag.is_none() && code_of(&text).is_none() {
+            return None;
+        }
+        let text = text.split(FENCE).next().unwrap_or_default().trim();
         Some(ServerError {
             // 1000 is what it calls an error of no kind.
             code: code_of(text).unwrap_or(1000),
@@ -144,6 +144,24 @@ impl ServerError {
     }
 }
 
+/// The last place where `wanted`, which is not empty, stands in an answer. Of bytes that are none of it most are not looked at (Horspool's search,
+/// from the end).
+fn last(answer: &[u8], wanted: &[u8]) -> Option<usize> {
+    // How much further ahead it may stand at the earliest, by the byte that is where it would begin.
+    let mut steps = [wanted.len(); 256];
+    for (place, byte) in wanted.iter().enumerate().skip(1).rev() {
+        steps[usize::from(*byte)] = place;
+    }
+    let mut begin = answer.len().checked_sub(wanted.len())?;
+    loop {
+        let found = &answer[begin..begin + wanted.len()];
+        if found == wanted {
+            return Some(begin);
+        }
+        begin = begin.checked_sub(steps[usize::from(found[0])])?;
+    }
+}
+
 /// The number behind `Code: `.
 fn code_of(text: &str) -> Option<u32> {
     let digits = text.trim_start().strip_prefix(BEGIN)?;
@@ -166,6 +184,28 @@ mod tests {
         let bare = b"\x01\x02Code: 159. DB::Exception: Timeout exceeded (version 20.8.1 (official build))\n";
         assert_eq!(ServerError::behind(bare, None).unwrap().code, 159);
         assert!(ServerError::behind(b"Code: 159. DB::Exception: a value", None).is_none());
+        assert!(ServerError::behind(b"DB::Exception: (a value)\n", None).is_none());
+        assert!(ServerError::behind(b"Code: x DB::Exception: (a value)\n", None).is_none());
         assert!(ServerError::behind(b"", None).is_none());
+        assert!(ServerError::behind(b"", Some("abcdefghijklmnop")).is_none());
+    }
+
+    /// Wherever it stands, and however much it looks like what stands beside it.
+    #[test]
+    fn the_last_place_is_found() {
+        for wanted in ["a", "ab", "aab", "aba", "abcab", "__e__"] {
+            for before in ["", "a", "b", "ab", "_", "abcabcaab", "__e_"] {
+                for between in ["", "a", "ba", "__e", "\u{e9}"] {
+                    for after in ["", "a", "b", "ca", "_", "bcabcab"] {
+                        let answer = format!("{before}{wanted}{between}{wanted}{after}");
+                        let found = last(answer.as_bytes(), wanted.as_bytes());
+                        assert_eq!(found, answer.rfind(wanted), "{answer} {wanted}");
+                    }
+                    let without = format!("{before}{between}");
+                    let found = last(without.as_bytes(), wanted.as_bytes());
+                    assert_eq!(found, without.rfind(wanted), "{without} {wanted}");
+                }
+            }
+        }
     }
 }
