@@ -6,7 +6,6 @@ Whether it is like ClickHouse is tried with ClickHouse's own clients: `clickhous
 """
 
 import base64
-import email.parser
 import json
 import re
 import sys
@@ -44,6 +43,14 @@ def literal(value):
     return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def parts_of(kind, body):
+    """The parts of a form by their names. (Python's own reader of mails takes 0.1 ms for one, as long as a small statement.)"""
+    boundary = re.search(r'boundary="?([^";]+)', kind)[1].encode()
+    for part in body.split(b"--" + boundary)[1:-1]:
+        head, value = part[2:-2].split(b"\r\n\r\n", 1)
+        yield re.search(rb'\bname="([^"]*)"', head)[1].decode(), value.decode()
+
+
 class Front(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Else a body waits until the head that was sent before it is acknowledged: forty milliseconds.
@@ -78,9 +85,7 @@ class Front(BaseHTTPRequestHandler):
         query_id = asked.get("query_id") or str(uuid.uuid4())
         kind = self.headers.get("Content-Type", "")
         if "multipart/form-data" in kind:
-            form = email.parser.BytesParser().parsebytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
-            for part in form.get_payload():
-                asked[part.get_param("name", header="content-disposition")] = part.get_payload(decode=True).decode()
+            asked.update(parts_of(kind, body))
             body = b""
         sql = asked.get("query", "") + ("\n" if asked.get("query") and body else "") + body.decode()
         found = FORMAT.search(sql)
