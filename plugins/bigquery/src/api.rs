@@ -1,11 +1,12 @@
 //! The REST API: what a request looks like.
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::json;
 use souk_sdk::http::{Request, encoded};
 use souk_sdk::{Error, HttpRequest, Limits, Query};
 
 use crate::answers::JobReference;
-use crate::parameters;
+use crate::parameters::{self, Parameter};
 use crate::settings::{Dataset, Settings};
 use crate::token::Signer;
 
@@ -32,8 +33,53 @@ pub struct Api {
     pub project: String,
     dataset: Option<Dataset>,
     location: Option<String>,
-    bytes_billed_max: u64,
+    /// As a text, which numbers of 64 bits are.
+    bytes_billed_max: String,
     timeout_ms: u32,
+    /// Where statements are asked.
+    queries: String,
+}
+
+/// A statement with what bounds it, as `jobs.query` takes it: each one is written straight into its request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked<'a> {
+    #[serde(flatten)]
+    described: Described<'a>,
+    max_results: u32,
+    timeout_ms: u32,
+    job_timeout_ms: String,
+    maximum_bytes_billed: &'a str,
+    format_options: FormatOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<&'a str>,
+}
+
+/// What a statement needs to be understood: where its tables are, and its values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Described<'a> {
+    query: &'a str,
+    use_legacy_sql: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_dataset: Option<Reference<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter_mode: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    query_parameters: Vec<Parameter>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reference<'a> {
+    project_id: &'a str,
+    dataset_id: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FormatOptions {
+    use_int64_timestamp: bool,
 }
 
 impl Api {
@@ -45,19 +91,22 @@ impl Api {
                 settings.private_key_id,
                 &settings.private_key,
             )?,
+            queries: format!(
+                "/bigquery/v2/projects/{}/queries?prettyPrint=false",
+                encoded(&settings.project_id)
+            ),
             project: settings.project_id,
             dataset: settings.dataset,
             location: settings.location,
-            bytes_billed_max: settings.maximum_bytes_billed,
+            bytes_billed_max: settings.maximum_bytes_billed.to_string(),
             timeout_ms,
         })
     }
 
     /// Asks what kind of statement it is. Nothing is carried out, and nothing is paid for.
     pub fn dry_run(&self, id: u32, query: &Query) -> Result<HttpRequest, Error> {
-        let mut configuration = json!({"query": query.text, "useLegacySql": false});
-        self.describe(&mut configuration, query)?;
-        let mut job = json!({"configuration": {"dryRun": true, "query": configuration}});
+        let described = self.described(query)?;
+        let mut job = json!({"configuration": {"dryRun": true, "query": described}});
         if let Some(location) = &self.location {
             job["jobReference"] = json!({"projectId": self.project, "location": location});
         }
@@ -74,22 +123,22 @@ impl Api {
     ) -> Result<HttpRequest, Error> {
         let limits = &query.limits;
         let timeout_ms = self.timeout_ms.min(limits.timeout_ms).max(1);
-        let mut body = json!({
-            "query": query.text,
-            "useLegacySql": false,
-            "maxResults": rows(limits),
-            "timeoutMs": timeout_ms.min(FIRST_WAIT_MS),
-            "jobTimeoutMs": timeout_ms.to_string(),
-            "maximumBytesBilled": self.bytes_billed_max.to_string(),
-            "formatOptions": {"useInt64Timestamp": true},
-        });
-        self.describe(&mut body, query)?;
-        if let Some(location) = location.or(self.location.as_deref()) {
-            body["location"] = location.into();
-        }
-        let request = Request::post(self.path("queries")).json(body.to_string());
+        let asked = Asked {
+            described: self.described(query)?,
+            max_results: rows(limits),
+            timeout_ms: timeout_ms.min(FIRST_WAIT_MS),
+            job_timeout_ms: timeout_ms.to_string(),
+            maximum_bytes_billed: &self.bytes_billed_max,
+            format_options: FormatOptions {
+                use_int64_timestamp: true,
+            },
+            location: location.or(self.location.as_deref()),
+        };
+        // A Vec takes everything, and its members' names are texts.
+        let body = serde_json::to_vec(&asked).unwrap_or_default();
+        let request = Request::post(self.queries.as_str()).json(body);
         let timeout_ms = limits.timeout_ms.saturating_add(NAME_MS);
-        Ok(self.signed(id, request, timeout_ms, RESPONSE_BYTES_MAX))
+        Ok(self.let_in(id, request, timeout_ms, RESPONSE_BYTES_MAX))
     }
 
     /// Waits for the end of a job and reads its rows, or goes on reading where `page` begins.
@@ -138,18 +187,18 @@ impl Api {
         Some(self.small(id, Request::get(path), timeout_ms))
     }
 
-    /// What a statement needs to be understood: where its tables are, and its values.
-    fn describe(&self, configuration: &mut Json, query: &Query) -> Result<(), Error> {
-        if let Some(dataset) = &self.dataset {
-            let project = dataset.project.as_ref().unwrap_or(&self.project);
-            configuration["defaultDataset"] =
-                json!({"projectId": project, "datasetId": dataset.name});
-        }
-        if !query.parameters.is_empty() {
-            configuration["parameterMode"] = "POSITIONAL".into();
-            configuration["queryParameters"] = parameters::all(&query.parameters)?;
-        }
-        Ok(())
+    fn described<'a>(&'a self, query: &'a Query) -> Result<Described<'a>, Error> {
+        let reference = |dataset: &'a Dataset| Reference {
+            project_id: dataset.project.as_ref().unwrap_or(&self.project),
+            dataset_id: &dataset.name,
+        };
+        Ok(Described {
+            query: &query.text,
+            use_legacy_sql: false,
+            default_dataset: self.dataset.as_ref().map(reference),
+            parameter_mode: (!query.parameters.is_empty()).then_some("POSITIONAL"),
+            query_parameters: parameters::all(&query.parameters)?,
+        })
     }
 
     fn path(&self, what: &str) -> String {
@@ -166,8 +215,16 @@ impl Api {
     }
 
     fn signed(&self, id: u32, request: Request, timeout_ms: u32, bytes_max: u64) -> HttpRequest {
+        self.let_in(
+            id,
+            request.query("prettyPrint", false),
+            timeout_ms,
+            bytes_max,
+        )
+    }
+
+    fn let_in(&self, id: u32, request: Request, timeout_ms: u32, bytes_max: u64) -> HttpRequest {
         request
-            .query("prettyPrint", false)
             .header("authorization", format!("Bearer {}", self.signer.current()))
             .timeout_ms(timeout_ms)
             .response_bytes_max(bytes_max)

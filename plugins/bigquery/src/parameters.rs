@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -12,13 +12,36 @@ const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
 const NUMERIC: (usize, usize) = (29, 9);
 const BIGNUMERIC: (usize, usize) = (38, 38);
 
+/// A value as a request has it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parameter {
+    parameter_type: Kind,
+    parameter_value: Text,
+}
+
+#[derive(Debug, Serialize)]
+struct Kind {
+    #[serde(rename = "type")]
+    name: &'static str,
+}
+
+/// `None`: NULL.
+#[derive(Debug, Serialize)]
+struct Text {
+    value: Option<String>,
+}
+
 /// The values as a request has them.
-pub fn all(values: &[Value]) -> Result<Json, Error> {
+pub fn all(values: &[Value]) -> Result<Vec<Parameter>, Error> {
     let values = values.iter().enumerate().map(|(place, value)| {
-        let (kind, text) = typed(value).map_err(|wanted| {
+        let (name, value) = typed(value).map_err(|wanted| {
             Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
         })?;
-        Ok(json!({"parameterType": {"type": kind}, "parameterValue": {"value": text}}))
+        Ok(Parameter {
+            parameter_type: Kind { name },
+            parameter_value: Text { value },
+        })
     });
     values.collect()
 }
