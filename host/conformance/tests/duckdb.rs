@@ -4,6 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 use souk_conformance::{Place, Subject};
 use souk_sandbox::{Fault, FaultKind, Limits, Query, Request, SchemaFilter, Value};
@@ -255,6 +256,40 @@ async fn a_statement_takes_three_messages() {
         server.is_left().await;
         assert_eq!(messages().len(), wanted + 2);
     }
+    subject.close().await;
+}
+
+/// Statements that are asked at the same time hand their connections on. None is left when all are answered.
+#[tokio::test]
+async fn connections_are_handed_on_and_left() {
+    let server = DuckDb::start();
+    stocked(&server);
+    let subject = subject(&server, json!({"database": "memory.shop"})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let text = "SELECT id, sku FROM stock WHERE id <= 7 ORDER BY id";
+    // It is known from then on.
+    subject.ask(&source, query(text)).await.unwrap();
+    server.is_left().await;
+    server.writes_down();
+    let (clients, each) = (8, 20);
+    let (asked, of) = (&subject, &source);
+    let asks = (0..clients).map(|_| async move {
+        for _ in 0..each {
+            let output = asked.ask(of, query(text)).await.unwrap();
+            assert_eq!(output.rows, 7);
+            assert_eq!(output.cell(6, 0).as_i64(), Some(7));
+        }
+    });
+    join_all(asks).await;
+    server.is_left().await;
+    let messages = server.messages();
+    let count = |kind: &str| messages.iter().filter(|message| *message == kind).count();
+    let (opened, ended) = (count("CONNECTION_REQUEST"), count("DISCONNECT_MESSAGE"));
+    println!("{opened} connections for {} statements", clients * each);
+    assert!(
+        opened == ended && opened < clients * each,
+        "{opened}, {ended}"
+    );
     subject.close().await;
 }
 

@@ -9,6 +9,11 @@ const SHOWN: &str = "\n\nLINE ";
 /// Of what a server throws instead of answering it.
 const THROWN: &str = "exception_what";
 
+/// Of a statement on a connection that the server does not know.
+const UNKNOWN: &str = "Invalid connection id";
+/// Of a transaction that is none any more. It is the first thing that a message ends, and what stands behind it is not run then.
+const ENDED: &str = "cannot rollback";
+
 /// What DuckDB's words begin with and have in them, and what that is: the first that fits. They begin in ways that no value stands in: what
 /// a caller or a row says decides nothing.
 type Refusal = (
@@ -51,7 +56,7 @@ const REFUSALS: &[Refusal] = {
             "the server's authorization function refuses the statement",
         ),
         (
-            &["Invalid connection id"],
+            &[UNKNOWN],
             "",
             Unavailable,
             "connection_lost",
@@ -211,6 +216,12 @@ pub fn unwelcome(message: &str) -> Error {
     let error = known(GREETINGS, message)
         .unwrap_or_else(|| Error::source_failed("server_failed", "the server opens no connection"));
     error.detail(message)
+}
+
+/// Whether a message to a connection that was handed on has done nothing: the server was started anew, say. A statement could fail in these words
+/// (`error('…')`), and is run once more then.
+pub fn is_undone(message: &str) -> bool {
+    message.starts_with(UNKNOWN) || message.starts_with(ENDED)
 }
 
 /// The error that a statement ended with. `values`: the caller's, as an error quotes them.

@@ -1,6 +1,6 @@
 //! DuckDB as a connector: a state machine over Quack, the protocol of DuckDB's own server (version 1: DuckDB 1.5).
 //!
-//! Start reading at `session` (which messages a request becomes, and in what order); `outgoing` sends them, `protocol` makes and reads them, `wire` knows DuckDB's
+//! Start reading at `session` (which messages a request becomes, and in what order); `outgoing` sends them, `idle` has the connections between two statements, `protocol` makes and reads them, `wire` knows DuckDB's
 //! binary serialization, `types` its logical types, `vectors` the columns of a chunk, `values` and `nested` what becomes of their cells, `notation` how
 //! times and the like are written. `statements` makes the host's text DuckDB's, `parsed` judges what DuckDB's own parser says of it,
 //! `parameters` writes bound values, `reading` turns chunks into batches, `catalog` asks for the schema, `errors` says whose fault a refusal is.
@@ -12,6 +12,7 @@
 
 mod catalog;
 mod errors;
+mod idle;
 mod nested;
 mod notation;
 mod outgoing;

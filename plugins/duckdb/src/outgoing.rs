@@ -93,9 +93,12 @@ impl Outgoing {
         self.has_room() && self.unheard.is_empty()
     }
 
-    /// Ends a connection beside the last answer on it.
+    /// Ends a connection, for whose end nobody waits. Where there is no room for that, with the next request.
     pub fn end_beside(&mut self, connection: String, step: &mut Step) {
-        self.tell(connection, false, step);
+        match self.has_room() {
+            true => self.tell(connection, false, step),
+            false => self.unheard.push(connection),
+        }
     }
 
     fn tell(&mut self, connection: String, is_repeated: bool, step: &mut Step) {

@@ -1,9 +1,10 @@
 //! A session: any number of requests under way, each on a connection of its own to the server.
 //!
 //! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, begins a
-//! transaction that only reads and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`); whatever
-//! came of it, the connection is ended, and the transaction with it: of what has succeeded beside the answer (`outgoing`), of anything else before it (`End`). A
-//! proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
+//! transaction that only reads and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What has
+//! succeeded leaves its connection to the next statement that is known, whose message ends the transaction before it begins its own (`idle`), as long as
+//! others are under way; else the connection is ended, and the transaction with it, beside the answer (`outgoing`), and whatever failed has its own ended before
+//! that (`End`). A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -15,7 +16,8 @@ use souk_sdk::{
 };
 
 use crate::catalog;
-use crate::errors::{cancelled, endless, malformed, told, too_slow, unwelcome};
+use crate::errors::{cancelled, endless, is_undone, malformed, told, too_slow, unwelcome};
+use crate::idle::Idle;
 use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
 use crate::parameters::callers;
 use crate::parsed::{self, Known, Parsed, question};
@@ -36,6 +38,8 @@ const END_PAUSE_MS: u32 = 100;
 const ANSWERS_MAX: u32 = 100_000;
 /// Begins a transaction in which DuckDB writes to no database.
 const BEGIN: &str = "BEGIN TRANSACTION READ ONLY;\n";
+/// Ends the one before it, on a connection that another statement has left.
+const LEAVE: &str = "ROLLBACK;\n";
 /// What it has to refuse, and the words in which it does.
 const PROBE: &str = "CREATE TABLE souk_tries_to_write (a INTEGER)";
 const PROBE_REFUSED: &str = "read-only mode";
@@ -47,6 +51,7 @@ const PING_SHAPE: u32 = SHAPES_MAX as u32;
 pub struct Session {
     settings: Settings,
     outgoing: Outgoing,
+    idle: Idle,
     shapes: Shapes<Type>,
     known: Known,
     jobs: Vec<Job>,
@@ -63,8 +68,9 @@ struct Job {
     work: Work,
     stage: Stage,
     limits: Limits,
-    /// Its connection at the server.
+    /// Its connection at the server, and whether another request has left it.
     connection: Option<String>,
+    is_handed_on: bool,
     /// What more rows are asked for by.
     result: Vec<u8>,
     answers: u32,
@@ -105,6 +111,8 @@ enum Stage {
 enum Next {
     /// A statement of that stage.
     Statement(Stage, String),
+    /// Nothing was done on a connection that was handed on: a new one.
+    Connect,
     Fetch,
     Done,
 }
@@ -121,37 +129,41 @@ impl Machine for Session {
         Ok(Session {
             settings: Settings::parse(&settings)?,
             outgoing: Outgoing::default(),
+            idle: Idle::default(),
             shapes: Shapes::default(),
             known: Known::default(),
             jobs: Vec::new(),
         })
     }
 
-    /// A server keeps what is connected to it for ever: each request connects, and ends that.
+    /// A server keeps what is connected to it for ever: a session that is asked nothing has no connection.
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
         step.ready();
         Ok(())
     }
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        for connection in self.idle.old(step.now()) {
+            self.outgoing.end_beside(connection, step);
+        }
         match begun(request) {
             Ok((work, limits)) => {
                 let mut job = Job {
                     id,
                     waits_for: 0,
                     is_paused: false,
-                    asked: message(connect(&self.settings.token), SMALL_RESPONSE_BYTES)
-                        .timeout_ms(limits.timeout_ms),
+                    asked: self.greeting(&limits),
                     work,
                     stage: Stage::Connect,
                     limits,
                     connection: None,
+                    is_handed_on: false,
                     result: Vec::new(),
                     answers: 0,
                     tries: 0,
                     is_cancelled: false,
                 };
-                self.send(&mut job, step);
+                self.begin(&mut job, step);
                 self.jobs.push(job);
             }
             Err(error) => step.failed(id, error),
@@ -189,6 +201,7 @@ impl Machine for Session {
         if is_open {
             self.jobs.push(job);
         }
+        self.let_go(step);
         Ok(())
     }
 
@@ -208,6 +221,7 @@ impl Machine for Session {
         if is_open {
             self.jobs.push(job);
         }
+        self.let_go(step);
         Ok(())
     }
 }
@@ -246,7 +260,48 @@ fn begun(request: Request) -> Result<(Work, Limits), Error> {
     }
 }
 
+impl Job {
+    /// Whether nothing of it has been done where its connection is not what it was when it was left.
+    fn may_begin_again(&self) -> bool {
+        self.is_handed_on && matches!(self.stage, Stage::Ask)
+    }
+
+    /// Whether another statement may be asked on its connection: in the same way as if it were a new one.
+    fn may_be_followed(&self) -> bool {
+        matches!(&self.work, Work::Query { statement, .. } if !statement.leaves)
+    }
+}
+
 impl Session {
+    /// What opens a connection.
+    fn greeting(&self, limits: &Limits) -> HttpRequest {
+        message(connect(&self.settings.token), SMALL_RESPONSE_BYTES).timeout_ms(limits.timeout_ms)
+    }
+
+    /// Asks a statement that is known on a connection that another one has left, or else opens a connection.
+    fn begin(&mut self, job: &mut Job, step: &mut Step) {
+        let text = match &job.work {
+            Work::Query { statement, .. } if self.known.has(&statement.named) => &statement.filled,
+            _ => return self.send(job, step),
+        };
+        let Some(connection) = self.idle.take() else {
+            return self.send(job, step);
+        };
+        // It stays where it is, since it may have to be asked again.
+        let text = format!("{LEAVE}{}{text}", self.begins());
+        (job.connection, job.is_handed_on) = (Some(connection), true);
+        self.ask_statement(job, Stage::Ask, &text, step);
+    }
+
+    /// Nobody waits for anything any more: what was kept is ended beside the last answer, since nothing may be asked afterwards.
+    fn let_go(&mut self, step: &mut Step) {
+        if self.jobs.is_empty() {
+            for connection in self.idle.all() {
+                self.outgoing.end_beside(connection, step);
+            }
+        }
+    }
+
     /// Sends what a job asks.
     fn send(&mut self, job: &mut Job, step: &mut Step) {
         job.waits_for = self.outgoing.send(job.asked.clone(), step);
@@ -285,6 +340,14 @@ impl Session {
             Err(error) => self.end(job, Err(error), step),
             Ok(Next::Done) => self.leave(job, step),
             Ok(Next::Statement(stage, text)) => self.ask_statement(job, stage, &text, step),
+            Ok(Next::Connect) => {
+                if let Some(connection) = job.connection.take() {
+                    self.outgoing.end_beside(connection, step);
+                }
+                (job.stage, job.is_handed_on) = (Stage::Connect, false);
+                let request = self.greeting(&job.limits);
+                self.ask(job, request, step)
+            }
             Ok(Next::Fetch) => {
                 job.stage = Stage::Fetch;
                 let body = fetch(job.connection.as_deref().unwrap_or_default(), &job.result);
@@ -367,6 +430,9 @@ impl Session {
                     false => Next::Fetch,
                 })
             }
+            Answer::Refused(message) if job.may_begin_again() && is_undone(message) => {
+                Ok(Next::Connect)
+            }
             Answer::Refused(message) => refusal(job, message),
             _ => Err(malformed()),
         }
@@ -439,12 +505,16 @@ impl Session {
         }
     }
 
-    /// What has succeeded is told at once, and its connection ended beside that.
+    /// What has succeeded is told at once. Its connection is left to the next statement while others are under way, or ended beside the answer.
     fn leave(&mut self, job: &mut Job, step: &mut Step) -> bool {
-        if self.outgoing.may_end_beside()
+        let is_left = !self.jobs.is_empty() && job.may_be_followed() && self.idle.has_room();
+        if (is_left || self.outgoing.may_end_beside())
             && let Some(connection) = job.connection.take()
         {
-            self.outgoing.end_beside(connection, step);
+            match is_left {
+                true => self.idle.keep(connection, step.now()),
+                false => self.outgoing.end_beside(connection, step),
+            }
         }
         self.end(job, Ok(()), step)
     }

@@ -25,6 +25,9 @@ const DIALECT: Dialect = Dialect {
 /// What values are called, with their places behind it, where DuckDB's parser is asked of a statement.
 const NAME: &str = "souks_value_";
 
+/// The one function that changes its connection.
+const SEEDS: &[u8] = b"setseed";
+
 /// A statement with its values.
 pub struct Prepared {
     /// What DuckDB's parser is asked of: a named parameter for each value, without the semicolon that ends it.
@@ -33,6 +36,8 @@ pub struct Prepared {
     pub placeholders: usize,
     /// As it is run.
     pub filled: String,
+    /// It may leave something on its connection.
+    pub leaves: bool,
 }
 
 pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
@@ -51,7 +56,14 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
         named: with(&query, |place| format!("${}", name(place))),
         filled: with(&query, |place| literals[place].clone()),
         placeholders: values.len(),
+        leaves: leaves(query.text),
     })
+}
+
+/// Whether a statement may change what later ones on its connection say: of what a query may call that is `setseed` alone.
+fn leaves(text: &str) -> bool {
+    let mut parts = text.as_bytes().windows(SEEDS.len());
+    parts.any(|part| part.eq_ignore_ascii_case(SEEDS))
 }
 
 /// What the value of a place is called.
@@ -143,6 +155,13 @@ mod tests {
             let error = prepare(wrong, &values).err().unwrap();
             assert_eq!(error.code, "parameter_count");
         }
+    }
+
+    #[test]
+    fn what_seeds_is_known() {
+        let leaves = |text: &str| prepare(text, &[]).unwrap().leaves;
+        assert!(leaves("SELECT \"SetSeed\"(0.5)") && leaves("SELECT setseed(0.5)"));
+        assert!(!leaves("SELECT set, seed FROM t") && !leaves("FROM t"));
     }
 
     #[test]

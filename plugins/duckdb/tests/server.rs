@@ -463,16 +463,134 @@ fn an_end_beside_the_answer_is_told_twice() {
     }
     // As long as one was not heard, another is waited for.
     let (mut talk, first) = Talk::asking();
-    let second = talk.submit(Talk::select());
-    talk.hears(1, reply("connected")).unwrap();
     talk.hears(0, reply("numbers")).unwrap();
     assert_eq!(talk.ended(first).unwrap().ok().rows, 1);
-    talk.hears(1, Err(WireFault::Reset)).unwrap();
+    let second = talk.submit(Talk::select());
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    talk.hears(0, reply("connected")).unwrap();
     talk.hears(0, reply("numbers")).unwrap();
     assert_eq!(kind(&talk.asked[0]), DISCONNECT);
     assert!(talk.ended(second).is_none());
     talk.hears(0, reply("ended")).unwrap();
     assert_eq!(talk.ended(second).unwrap().ok().rows, 1);
+}
+
+/// A session that is asking a statement, and has a connection that another one has left; the first request that waits is of the former.
+fn with_one_left() -> (Talk, u32) {
+    let (mut talk, other) = Talk::asking();
+    let id = talk.submit(Talk::select());
+    talk.hears(1, reply("connected")).unwrap();
+    talk.hears(1, reply("numbers")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    assert_eq!(talk.asked.len(), 1, "its connection is kept");
+    (talk, other)
+}
+
+fn kinds(talk: &Talk) -> Vec<u8> {
+    talk.asked.iter().map(kind).collect()
+}
+
+/// While others are under way a statement that is known finds the connection of one that has ended, and takes one request. Nobody waits for anything when the
+/// last one is answered, and all connections are ended beside that.
+#[test]
+fn connections_are_handed_on_while_others_are_under_way() {
+    let (mut talk, first) = with_one_left();
+    let handed_on = format!("ROLLBACK;\n{}", asked_within("SELECT 1"));
+    for _ in 0..3 {
+        let next = talk.submit(Talk::select());
+        assert_eq!(text(&talk.asked[1]), handed_on);
+        talk.hears(1, reply("numbers")).unwrap();
+        assert_eq!(talk.ended(next).unwrap().ok().rows, 1);
+        assert_eq!(talk.asked.len(), 1);
+    }
+    // What is not known is read on a connection of its own.
+    let unknown = talk.submit(query("SELECT 2", vec![], LIMITS));
+    assert_eq!(kind(&talk.asked[1]), CONNECT);
+    talk.cancel(unknown);
+    talk.hears(1, Err(WireFault::Refused)).unwrap();
+    talk.hears(0, reply("numbers")).unwrap();
+    assert_eq!(talk.ended(first).unwrap().ok().rows, 1);
+    assert_eq!(kinds(&talk), [DISCONNECT, DISCONNECT]);
+    for _ in 0..2 {
+        talk.hears(0, reply("ended")).unwrap();
+    }
+    assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+}
+
+/// So it is where the last one fails, or is given up.
+#[test]
+fn no_connection_is_left_whatever_comes_last() {
+    let (mut talk, last) = with_one_left();
+    talk.hears(0, refuses("boo")).unwrap();
+    assert_eq!(kinds(&talk), [DISCONNECT], "it is waited for");
+    talk.hears(0, reply("ended")).unwrap();
+    assert_eq!(talk.ended(last).unwrap().error().code, "sql_error");
+    assert_eq!(kinds(&talk), [DISCONNECT]);
+    let (mut talk, last) = with_one_left();
+    talk.cancel(last);
+    assert_eq!(kind(&talk.asked[1]), DISCONNECT);
+    talk.hears(1, reply("ended")).unwrap();
+    assert_eq!(talk.ended(last).unwrap().error().code, "cancelled");
+    assert_eq!(kind(&talk.asked[1]), DISCONNECT);
+}
+
+/// A server that was started anew knows none of them: what was asked there has not been done, and is asked on a new one, once.
+#[test]
+fn a_connection_that_is_gone_is_no_error() {
+    for words in [
+        "Invalid connection id",
+        "cannot rollback - no transaction is active",
+    ] {
+        let (mut talk, _) = with_one_left();
+        let id = talk.submit(Talk::select());
+        talk.hears(1, refuses(words)).unwrap();
+        assert_eq!(kinds(&talk)[1..], [DISCONNECT, CONNECT]);
+        talk.hears(1, reply("ended")).unwrap();
+        talk.hears(1, reply("connected")).unwrap();
+        assert_eq!(text(&talk.asked[1]), asked_within("SELECT 1"));
+        talk.hears(1, refuses(words)).unwrap();
+        assert_eq!(kinds(&talk)[1..], [DISCONNECT]);
+        talk.hears(1, reply("ended")).unwrap();
+        assert!(talk.ended(id).unwrap().end.unwrap().is_err());
+    }
+    // What has failed in any other way may have been done.
+    for answer in [
+        refuses("boo"),
+        raw(503, &[], ""),
+        Err(WireFault::Reset),
+        Err(WireFault::Timeout),
+    ] {
+        let (mut talk, _) = with_one_left();
+        let id = talk.submit(Talk::select());
+        talk.hears(1, answer).unwrap();
+        assert_eq!(kinds(&talk)[1..], [DISCONNECT]);
+        talk.hears(1, reply("ended")).unwrap();
+        assert!(talk.ended(id).unwrap().end.unwrap().is_err());
+    }
+}
+
+/// Nothing is handed on that says something else than a new connection would, nor for long: a transaction keeps old versions of rows.
+#[test]
+fn connections_are_not_kept_for_long() {
+    let (mut talk, _) = with_one_left();
+    talk.now += 3;
+    talk.submit(Talk::select());
+    assert_eq!(kinds(&talk)[1..], [DISCONNECT, CONNECT]);
+    let (mut talk, _) = Talk::asking();
+    let seeds = talk.submit(query("SELECT \"SetSeed\"(0.5)", vec![], LIMITS));
+    for name in ["connected", "parsed_one", "numbers"] {
+        talk.hears(1, reply(name)).unwrap();
+    }
+    assert_eq!(talk.ended(seeds).unwrap().ok().rows, 1);
+    assert_eq!(kinds(&talk)[1..], [DISCONNECT]);
+    // Nor are there more than a few.
+    let (mut talk, _) = Talk::asking();
+    let ids: Vec<u32> = (0..12).map(|_| talk.submit(Talk::select())).collect();
+    for at in 0..2 * ids.len() {
+        let name = ["connected", "numbers"][at / ids.len()];
+        talk.hears(1, reply(name)).unwrap();
+    }
+    assert_eq!(kinds(&talk)[1..], [DISCONNECT; 4]);
 }
 
 /// A host carries out 64 HTTP requests of a session at once: what is more waits, and is taken back by whoever gives up.
