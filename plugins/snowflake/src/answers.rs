@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
 use crate::errors::unreadable;
-use crate::rows::{Answer, Row, Rows};
+use crate::rows::{Row, Rows};
 use crate::unpacking;
 
 /// Of a result; Snowflake itself has no more.
@@ -101,10 +101,7 @@ impl<'a> Body<'a> {
     /// Hands on one row after the other, until one is refused.
     pub fn rows(&self, each: impl FnMut(&Row) -> Result<(), Error>) -> Result<(), Error> {
         let mut rows = Rows::new(each);
-        let text = json::utf8(&self.0).map_err(unreadable)?;
-        let mut from = serde_json::Deserializer::from_str(text);
-        let answer = Answer(&mut rows).deserialize(&mut from);
-        let outcome = answer.and_then(|()| from.end());
+        let outcome = json::utf8(&self.0).and_then(|text| rows.read(text));
         match rows.refused {
             Some(refused) => Err(refused),
             None => outcome.map_err(unreadable),

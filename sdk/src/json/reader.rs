@@ -96,6 +96,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a list stands here.
+    pub fn is_list(&mut self) -> bool {
+        self.peek() == Some(b'[')
+    }
+
     /// The document ends here.
     pub fn end(&mut self) -> Result<()> {
         match self.peek() {
@@ -117,11 +122,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a cell and hands it on; as it stands, if `is_raw`.
     #[inline]
-    pub(super) fn cell<T>(
-        &mut self,
-        is_raw: bool,
-        take: impl FnOnce(Written<'_>) -> T,
-    ) -> Result<T> {
+    pub fn cell<T>(&mut self, is_raw: bool, take: impl FnOnce(Written<'_>) -> T) -> Result<T> {
         let text;
         let cell = match self.peek() {
             _ if is_raw => raw(self.read()?),
@@ -502,6 +503,7 @@ mod tests {
             assert!(error.contains(why) && !error.contains("secret"), "{error}");
         }
         let mut from = Reader::of("null");
-        assert!(from.null().unwrap() && !from.null().unwrap());
+        assert!(!from.is_list() && from.null().unwrap() && !from.null().unwrap());
+        assert!(Reader::of(" [").is_list());
     }
 }
