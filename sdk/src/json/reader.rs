@@ -275,7 +275,7 @@ fn raw(value: &RawValue) -> Written<'_> {
 
 /// Of digits that are zero, or may not fit. A zero with a sign is none of the whole numbers.
 fn whole_or_not(written: &str) -> Written<'_> {
-    match written.parse() {
+    match written.parse::<i64>() {
         Ok(value) if written != "-0" => Written::Whole(value),
         _ => Written::Number(written),
     }
