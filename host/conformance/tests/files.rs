@@ -1,49 +1,16 @@
 //! The component `files` on files that are made here. It takes many minutes to build: `tests/run --all-engines`.
 
 mod common;
+#[path = "files/tables.rs"]
+mod tables;
 
 use std::path::Path;
 use std::time::Instant;
 
 use souk_conformance::{Outcome, Profile, Subject, options};
+use souk_sandbox::formats::{self, Format};
+use souk_sandbox::json::Field;
 use souk_sandbox::{Blame, Compiler, Limits, Query, Request};
-
-const TABLE: &str = "schema = 'public'\nname = 'stock'\nkey = ['id']";
-
-/// Of every type that a text has here, with NULLs where they may be.
-fn stock() -> String {
-    let line = |n: u32| {
-        let price = match n % 5 {
-            0 => String::new(),
-            _ => format!("{}.{:02}", n, n % 100),
-        };
-        format!(
-            "{n},sku {n},{price},2026-01-{:02},2026-01-01T{:02}:00:00Z,2026-01-01 00:{:02}:00,{}\n",
-            n % 28 + 1,
-            n % 24,
-            n % 60,
-            n.is_multiple_of(2)
-        )
-    };
-    let lines: String = (1..=60).map(line).collect();
-    format!("id,sku,price,day,at,local,sold\n{lines}")
-}
-
-/// The same, an object a line.
-fn stock_lines() -> String {
-    let csv = stock();
-    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let names = lines.next().unwrap();
-    let object = |cells: Vec<&str>| {
-        let members = names.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
-        let members = members.map(|(name, cell)| match *name {
-            "id" | "price" | "sold" => format!("\"{name}\":{cell}"),
-            _ => format!("\"{name}\":\"{cell}\""),
-        });
-        format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
-    };
-    lines.map(object).collect()
-}
 
 /// A statement of so many `WITH`, each of the last.
 fn chain(count: usize, next: impl Fn(usize) -> String) -> String {
@@ -55,8 +22,13 @@ fn chain(count: usize, next: impl Fn(usize) -> String) -> String {
     )
 }
 
-async fn loaded(path: &Path) -> Subject {
-    let profile = format!("[source]\nfile = '{}'\n[table]\n{TABLE}\n", path.display());
+/// The one table of a file, whose rows are told apart by `key`.
+async fn loaded(path: &Path, key: &str) -> Subject {
+    let table = path.file_stem().unwrap().display();
+    let profile = format!(
+        "[source]\nfile = '{}'\n[table]\nschema = 'public'\nname = '{table}'\nkey = ['{key}']\n",
+        path.display()
+    );
     let profile = Profile::parse(&profile, Path::new(".")).unwrap();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
     let component = std::env::var_os("SOUK_FILES_COMPONENT").expect("tests/run --all-engines");
@@ -66,24 +38,64 @@ async fn loaded(path: &Path) -> Subject {
         .unwrap()
 }
 
-/// The whole kit. Nothing fails, and nothing is left out but what files do not have: secrets, TLS, wires, servers that lie, a source that is asked aside.
+/// The whole kit on one file. Nothing fails, and nothing is left out but what files do not have: secrets, TLS, wires, servers that lie, a source
+/// that is asked aside. Its rows are the answer, an object a line.
+async fn conforms(name: &str, bytes: &[u8], key: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let subject = loaded(&path, key).await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    println!("{name}: {report}");
+    assert!(report.is_conforming(), "{name}: {report}");
+    assert_eq!(report.checks(Outcome::Warned), [""; 0], "{name}: {report}");
+    // A file has no wire, and no secret.
+    let skipped = report.checks(Outcome::Skipped);
+    assert_eq!(skipped, ["open.wrong_secret", "wire"], "{name}: {report}");
+    let table = path.file_stem().unwrap().display();
+    let text = format!("SELECT * FROM {table} ORDER BY {key}");
+    let output = common::ask(&subject, common::query(&text)).await.unwrap();
+    subject.close().await;
+    let (fields, rows) = (Field::all(&output), output.rows);
+    let mut lines = Vec::new();
+    formats::write(Format::JsonLines, &mut lines, output, &fields, rows).unwrap();
+    String::from_utf8(lines).unwrap()
+}
+
+/// One table in four formats is one table.
 #[tokio::test]
 #[ignore = "needs the connector `files`: tests/run --all-engines"]
 async fn real_files_conform() {
-    let directory = tempfile::tempdir().unwrap();
-    for (name, text) in [("stock.csv", stock()), ("stock.jsonl", stock_lines())] {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        let subject = loaded(&path).await;
-        let report = souk_conformance::run(&subject).await.unwrap();
-        subject.close().await;
-        println!("{report}");
-        assert!(report.is_conforming(), "{name}: {report}");
-        assert_eq!(report.checks(Outcome::Warned), [""; 0], "{name}: {report}");
-        // A file has no wire, and no secret.
-        let skipped = report.checks(Outcome::Skipped);
-        assert_eq!(skipped, ["open.wrong_secret", "wire"], "{name}: {report}");
+    let columns = tables::stock_columns();
+    let csv = conforms("stock.csv", tables::stock().as_bytes(), "id").await;
+    for (name, bytes) in [
+        ("stock.jsonl", tables::stock_lines().into_bytes()),
+        ("stock.parquet", tables::parquet(&columns)),
+        ("stock.arrow", tables::arrow(&columns)),
+    ] {
+        assert_eq!(conforms(name, &bytes, "id").await, csv, "{name}");
     }
+}
+
+/// What formats have that a CSV has not: unsigned numbers, powers of ten, times of day, other units of time, dictionaries, lists, structures.
+#[tokio::test]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_of_more_types_conform() {
+    let columns = tables::goods_columns();
+    let rows = conforms("goods.parquet", &tables::parquet(&columns), "number").await;
+    let first = rows.lines().next().unwrap();
+    assert_eq!(
+        first,
+        r#"{"number":18446744073709551556,"weight":0.125,"fee":-1234567890123456789012345678.9012345001,"opens":"00:20:34.567890","seen":"2026-01-01T00:00:01.001000","moved":"2026-01-01T00:01:00.000001Z","code":"a%2","count":4294967294,"small":-1,"ratio":0.1,"photo":"AAH/","tags":[1,null],"about":{"a":"a%2","b":-1234567890123456789012345678.9012345001}}"#
+    );
+    let same = conforms("goods.arrow", &tables::arrow(&columns), "number").await;
+    assert_eq!(same, rows);
+    let rows = conforms("goods.jsonl", tables::goods_lines().as_bytes(), "number").await;
+    let first = rows.lines().next().unwrap();
+    assert_eq!(
+        first,
+        r#"{"number":18446744073709551556,"weight":0.125,"fee":-1234567890123456789012345678.9012345001,"seen":"2026-01-01T00:00:01.001000","moved":"2026-01-01T00:01:00.000001Z","code":"a%2","tags":[1,null],"about":{"a":"x\"y","b":1.50}}"#
+    );
 }
 
 /// What takes all of the guest's memory ends its session, and the next one is served.
@@ -92,8 +104,8 @@ async fn real_files_conform() {
 async fn real_files_keep_their_bounds() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("stock.csv");
-    std::fs::write(&path, stock()).unwrap();
-    let subject = loaded(&path).await;
+    std::fs::write(&path, tables::stock()).unwrap();
+    let subject = loaded(&path, "id").await;
     let ask = async |text: &str| {
         let source = subject.source(subject.place.as_ref().unwrap());
         let request = Request::Query(Query {
