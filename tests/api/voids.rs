@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(30);
 const PRICE: i64 = 3;
 
 /// Balance, held credits, and how many charges are on the statement.
-async fn books(client: &Client, buyer: &Company) -> (i64, i64, i64) {
+pub async fn books(client: &Client, buyer: &Company) -> (i64, i64, i64) {
     let credits = client.get(&buyer.path("/credits")).await.expect(200);
     let statement = client
         .get(&buyer.path("/credits/transactions?type=charge"))
@@ -30,7 +30,7 @@ async fn books(client: &Client, buyer: &Company) -> (i64, i64, i64) {
 }
 
 /// Waits until the buyer's books are `expected`.
-async fn until(client: &Client, buyer: &Company, expected: (i64, i64, i64)) {
+pub async fn until(client: &Client, buyer: &Company, expected: (i64, i64, i64)) {
     let since = Instant::now();
     loop {
         let found = books(client, buyer).await;
