@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{array, ask, batch, file, parquet, parquet_with, ping, schema};
+use common::{array, arrow, ask, batch, file, parquet, parquet_with, ping, schema};
 use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::{
     DataType, Field, Int32Type, Int64Type, IntervalMonthDayNanoType, i256,
 };
 use datafusion::arrow::ipc::CompressionType;
-use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use datafusion::arrow::ipc::writer::FileWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
 use souk_sdk::ColumnType::{
@@ -384,17 +384,6 @@ fn the_catalog_is_the_footers() {
         ask(&mut session, "SELECT * FROM t").unwrap().lines(),
         [""; 0]
     );
-}
-
-fn arrow(batch: &RecordBatch, packed: Option<CompressionType>) -> Vec<u8> {
-    let options = IpcWriteOptions::default()
-        .try_with_compression(packed)
-        .unwrap();
-    let mut writer =
-        FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
-    writer.write(batch).unwrap();
-    writer.finish().unwrap();
-    writer.get_ref().clone()
 }
 
 #[test]

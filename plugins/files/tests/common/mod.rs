@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::ipc::CompressionType;
+use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use souk_connector_files::Session;
@@ -175,6 +177,17 @@ pub fn parquet_with(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8
     writer.write(batch).unwrap();
     writer.close().unwrap();
     bytes
+}
+
+pub fn arrow(batch: &RecordBatch, packed: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default()
+        .try_with_compression(packed)
+        .unwrap();
+    let mut writer =
+        FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+    writer.get_ref().clone()
 }
 
 pub fn array(array: impl datafusion::arrow::array::Array + 'static) -> ArrayRef {
