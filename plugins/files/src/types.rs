@@ -334,13 +334,32 @@ macro_rules! decimals {
     ($($kind:ty),*) => {
         $(impl Digits for PrimitiveArray<$kind> {
             fn digits(&self, row: usize) -> String {
-                self.value_as_string(row)
+                scaled(&self.value(row).to_string(), self.scale())
             }
         })*
     };
 }
 
 decimals!(Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type);
+
+/// A number of units of the last digit, whole. Arrow's own way cuts off what is more than the digits that the type says, which products and
+/// sums may have, and files.
+fn scaled(units: &str, scale: i8) -> String {
+    let (sign, digits) = match units.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", units),
+    };
+    let places = usize::from(scale.unsigned_abs());
+    match scale {
+        ..=0 if digits == "0" => digits.to_owned(),
+        ..=0 => format!("{units}{}", "0".repeat(places)),
+        _ if digits.len() > places => {
+            let (whole, fraction) = digits.split_at(digits.len() - places);
+            format!("{sign}{whole}.{fraction}")
+        }
+        _ => format!("{sign}0.{digits:0>places$}"),
+    }
+}
 
 /// The number that the shortest digits of a 32-bit number say: 0.1, not 0.10000000149011612.
 fn shortest(value: f32) -> f64 {
@@ -404,4 +423,27 @@ fn displayed(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
             })
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_written_whole() {
+        for (units, scale, number) in [
+            ("0", 0, "0"),
+            ("-12", 0, "-12"),
+            ("0", 2, "0.00"),
+            ("5", 2, "0.05"),
+            ("-5", 3, "-0.005"),
+            ("150", 2, "1.50"),
+            ("-12345", 4, "-1.2345"),
+            ("12", -2, "1200"),
+            ("-12", -2, "-1200"),
+            ("0", -2, "0"),
+        ] {
+            assert_eq!(scaled(units, scale), number, "{units}, {scale}");
+        }
+    }
 }

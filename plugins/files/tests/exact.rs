@@ -490,6 +490,28 @@ fn old_times_of_parquet_are_read_in_any_year() {
     assert_eq!(ask(&mut session, sql).unwrap().lines(), ["4"]);
 }
 
+/// Files, and products, may have more digits than their type says: none is cut off.
+#[test]
+fn what_has_more_digits_than_its_type_keeps_them() {
+    let rows = batch(vec![
+        ("d", decimal(5, 2, [-12_345_678, 99_999])),
+        ("h", decimal(5, -2, [0, 123_456_789])),
+    ]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows, None));
+    let answer = ask(&mut session, "SELECT d, h, make_array(d) FROM t").unwrap();
+    assert_eq!(
+        answer.lines(),
+        [
+            "-123456.78|0|[-123456.78]",
+            "999.99|12345678900|[999.99]",
+            "~|~|[null]"
+        ]
+    );
+    let large = "CAST('10000000000000000000' AS decimal(38, 0))";
+    let product = ask(&mut session, &format!("SELECT {large} * {large}")).unwrap();
+    assert_eq!(product.lines(), [format!("1{}", "0".repeat(38))]);
+}
+
 /// A table without rows has its columns and their types.
 #[test]
 fn what_has_no_rows_has_its_types() {

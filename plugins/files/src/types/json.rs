@@ -1,5 +1,6 @@
 //! Lists, structures and maps as JSON: numbers with all their digits, NULLs included.
 
+use super::Digits;
 use crate::errors;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -79,30 +80,18 @@ fn writer(array: &ArrayRef) -> Result<Write, Error> {
         DataType::Float64 => {
             Box::new(move |row, out| float(array.as_primitive::<Float64Type>().value(row), out))
         }
-        DataType::Decimal32(..) => Box::new(move |row, out| {
-            shown(
-                array.as_primitive::<Decimal32Type>().value_as_string(row),
-                out,
-            )
-        }),
-        DataType::Decimal64(..) => Box::new(move |row, out| {
-            shown(
-                array.as_primitive::<Decimal64Type>().value_as_string(row),
-                out,
-            )
-        }),
-        DataType::Decimal128(..) => Box::new(move |row, out| {
-            shown(
-                array.as_primitive::<Decimal128Type>().value_as_string(row),
-                out,
-            )
-        }),
-        DataType::Decimal256(..) => Box::new(move |row, out| {
-            shown(
-                array.as_primitive::<Decimal256Type>().value_as_string(row),
-                out,
-            )
-        }),
+        DataType::Decimal32(..) => {
+            Box::new(move |row, out| shown(array.as_primitive::<Decimal32Type>().digits(row), out))
+        }
+        DataType::Decimal64(..) => {
+            Box::new(move |row, out| shown(array.as_primitive::<Decimal64Type>().digits(row), out))
+        }
+        DataType::Decimal128(..) => {
+            Box::new(move |row, out| shown(array.as_primitive::<Decimal128Type>().digits(row), out))
+        }
+        DataType::Decimal256(..) => {
+            Box::new(move |row, out| shown(array.as_primitive::<Decimal256Type>().digits(row), out))
+        }
         DataType::Utf8 => Box::new(move |row, out| text(array.as_string::<i32>().value(row), out)),
         DataType::LargeUtf8 => {
             Box::new(move |row, out| text(array.as_string::<i64>().value(row), out))
