@@ -490,6 +490,27 @@ fn old_times_of_parquet_are_read_in_any_year() {
     assert_eq!(ask(&mut session, sql).unwrap().lines(), ["4"]);
 }
 
+/// Parquet's intervals have months, which the reader leaves out: they are refused, and the other columns are read.
+#[test]
+fn intervals_of_parquet_are_refused() {
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![1]))),
+        ("i", array(IntervalYearMonthArray::from(vec![14]))),
+    ]);
+    let (_directory, mut session) = file("t.parquet", &parquet(&rows));
+    for sql in ["SELECT i FROM t", "SELECT * FROM t"] {
+        let error = ask(&mut session, sql).err().unwrap();
+        assert_eq!(error.code, "type_unknown", "{sql}: {error:?}");
+        assert_eq!(error.detail.as_deref(), Some("i"), "{sql}");
+    }
+    for sql in ["SELECT n FROM t", "SELECT count(*) FROM t"] {
+        assert_eq!(ask(&mut session, sql).unwrap().lines(), ["1"], "{sql}");
+    }
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows, None));
+    let answer = ask(&mut session, "SELECT i FROM t").unwrap();
+    assert!(answer.lines()[0].contains('1'), "{:?}", answer.lines());
+}
+
 /// Files, and products, may have more digits than their type says: none is cut off.
 #[test]
 fn what_has_more_digits_than_its_type_keeps_them() {

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
 use bytes::Bytes;
-use datafusion::arrow::datatypes::{SchemaRef, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
@@ -343,6 +343,10 @@ impl TableProvider for ParquetTable {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> Planned<Arc<dyn ExecutionPlan>> {
+        let all = || (0..self.schema.fields().len()).collect();
+        for column in projection.cloned().unwrap_or_else(all) {
+            check_interval(self.schema.field(column))?;
+        }
         let reads = state.config().get_extension::<Reads>().unwrap_or_default();
         let is_filtered = self.largest_group(projection) <= FILTERED_BYTES_MAX;
         let mut options = state.default_table_options().parquet;
@@ -375,6 +379,32 @@ impl TableProvider for ParquetTable {
                 .with_limit(limit)
                 .build();
         Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+/// Of an interval of Parquet's, which is months, days and a time, the reader leaves out the months.
+fn check_interval(field: &Field) -> Planned<()> {
+    match has_interval(field.data_type()) {
+        true => Err(errors::through(
+            Error::source_failed(
+                "type_unknown",
+                "the source holds an interval of Parquet, which cannot be read without losing its months: write it as a text",
+            )
+            .detail(field.name().clone()),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn has_interval(kind: &DataType) -> bool {
+    match kind {
+        DataType::Interval(_) => true,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => has_interval(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_interval(field.data_type())),
+        _ => false,
     }
 }
 
