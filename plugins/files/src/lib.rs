@@ -12,6 +12,7 @@ mod answer;
 mod archive;
 mod catalog;
 mod clock;
+mod comparisons;
 mod engine;
 mod errors;
 mod escapes;

@@ -1,6 +1,7 @@
-//! Runs one statement: read, plan, bind, and take its rows under the request's limits.
+//! Runs one statement: read, plan, bind, compare as it says, and take its rows under the request's limits.
 
 use crate::answer::Answer;
+use crate::comparisons;
 use crate::engine::Engine;
 use crate::errors;
 use crate::escapes;
@@ -40,6 +41,7 @@ pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     plan_is_bounded(&plan)?;
     read_only(&plan)?;
     let plan = bind(plan, query)?;
+    let plan = comparisons::exact(plan).map_err(|error| errors::of_statement(&error))?;
     let batch_rows = batch_rows(engine, &plan)?;
     let stream = match batch_rows {
         ROWS => engine.finish(begin(engine.state(), plan))?,

@@ -7,8 +7,9 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
     Float32Array, Float64Array, Int8Array, Int64Array, ListArray, RecordBatch, StringArray,
-    StructArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    TimestampNanosecondArray, UInt32Array, UInt64Array,
+    StructArray, Time32MillisecondArray, Time64MicrosecondArray, Time64NanosecondArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt32Array,
+    UInt64Array,
 };
 use arrow_ipc::writer::FileWriter;
 use parquet::arrow::ArrowWriter;
@@ -145,6 +146,8 @@ pub fn goods_lines() -> String {
 pub fn goods_columns() -> RecordBatch {
     let fees: Decimal128Array = (1..=ROWS).map(|n| Some(fee(n))).collect();
     let opens = (1..=ROWS).map(|n| (n % 7 > 0).then_some(n * 1_234_567_890));
+    let closes = (1..=ROWS).map(|n| (n % 5 > 0).then_some(n as i32 * 1_234_567));
+    let rings = (1..=ROWS).map(|n| (n % 3 > 0).then_some(n * 1_234_567_891_000));
     let seen = (1..=ROWS).map(|n| MIDNIGHT / 1_000 + n * 1_001);
     let moved = (1..=ROWS).map(|n| (n % 4 > 0).then_some(MIDNIGHT * 1_000 + n * 60_000_001_000));
     let moved: TimestampNanosecondArray = moved.collect();
@@ -161,20 +164,22 @@ pub fn goods_columns() -> RecordBatch {
             "number",
             array(UInt64Array::from_iter_values((1..=ROWS).map(number))),
         ),
+        ("fee", array(fees.with_precision_and_scale(38, 10).unwrap())),
         (
             "weight",
             array((1..=ROWS).map(weight).collect::<Float64Array>()),
         ),
-        ("fee", array(fees.with_precision_and_scale(38, 10).unwrap())),
         ("opens", array(opens.collect::<Time64MicrosecondArray>())),
-        (
-            "seen",
-            array(TimestampMillisecondArray::from_iter_values(seen)),
-        ),
+        ("closes", array(closes.collect::<Time32MillisecondArray>())),
+        ("rings", array(rings.collect::<Time64NanosecondArray>())),
         ("moved", array(moved.with_timezone("Europe/Berlin"))),
         (
             "code",
             array((1..=ROWS).map(code).collect::<DictionaryArray<Int32Type>>()),
+        ),
+        (
+            "seen",
+            array(TimestampMillisecondArray::from_iter_values(seen)),
         ),
         (
             "count",

@@ -1,0 +1,285 @@
+//! Comparisons that DataFusion refuses or gets wrong, written so that it does not.
+//!
+//! It compares no times of day of different units. It makes a decimal of 30 digits of a float that stands beside a decimal, which most
+//! floats are not: the statement fails at a large one, and a small one is nothing. And of a moment that is finer than the column beside it
+//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds.
+//!
+//! Start reading at [`exact`].
+
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result as Planned;
+use datafusion::logical_expr::expr::{InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    Between, BinaryExpr, Case, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr,
+    cast, lit, not, or,
+};
+use std::sync::Arc;
+
+/// Functions that answer one of their arguments.
+const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
+
+/// The plan with its comparisons made exact. Parameters are bound by then; types are not aligned yet.
+pub fn exact(plan: LogicalPlan) -> Planned<LogicalPlan> {
+    let mut has_changed = false;
+    plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        let names = NamePreserver::new(&node);
+        let node = node.map_expressions(|expression| {
+            let name = names.save(&expression);
+            let expression = expression.transform_up(|part| rewritten(part, &schema))?;
+            Ok(expression.update_data(|expression| name.restore(expression)))
+        })?;
+        has_changed |= node.transformed;
+        match has_changed {
+            // What stands above it is told the types that there are now.
+            true => node.map_data(LogicalPlan::recompute_schema),
+            false => Ok(node),
+        }
+    })
+    .data()
+}
+
+fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
+    let instead = match &part {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            compared(left, *op, right, schema)
+        }
+        Expr::Between(between) => within(between, schema),
+        Expr::InList(list) => listed(list, schema),
+        Expr::Case(case) => chosen(case, schema),
+        Expr::ScalarFunction(call) if CHOOSING.contains(&call.name()) => called(call, schema),
+        _ => None,
+    };
+    Ok(match instead {
+        Some(instead) => Transformed::yes(instead),
+        None => Transformed::no(part),
+    })
+}
+
+fn is_comparison(operator: Operator) -> bool {
+    matches!(
+        operator,
+        Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq
+            | Operator::IsDistinctFrom
+            | Operator::IsNotDistinctFrom
+    )
+}
+
+/// The comparison to be made instead; `None` where it is one that DataFusion makes right.
+fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let kinds = [left, right].map(|side| side.get_type(schema).ok());
+    let [Some(one), Some(other)] = kinds else {
+        return None;
+    };
+    if let Some(kind) = common(&one, &other) {
+        let (left, right) = (of_kind(left, &one, &kind), of_kind(right, &other, &kind));
+        return Some(binary_expr(left, operator, right));
+    }
+    match before(&one, right, &other) {
+        Some(last) => beside(left, operator, last),
+        None => beside(right, operator.swap()?, before(&other, left, &one)?),
+    }
+}
+
+/// What both are compared as, where DataFusion would not know or choose otherwise.
+fn common(one: &DataType, other: &DataType) -> Option<DataType> {
+    use DataType::{Time32, Time64};
+    match (one, other) {
+        (Time32(_) | Time64(_), Time32(_) | Time64(_)) if one != other => {
+            Some(Time64(TimeUnit::Nanosecond))
+        }
+        // As PostgreSQL does.
+        _ if one.is_floating() && other.is_decimal() => Some(DataType::Float64),
+        _ if one.is_decimal() && other.is_floating() => Some(DataType::Float64),
+        _ => None,
+    }
+}
+
+fn of_kind(side: &Expr, is: &DataType, kind: &DataType) -> Expr {
+    match is == kind {
+        true => side.clone(),
+        false if *kind == DataType::Float64 => float(side),
+        false => cast(side.clone(), kind.clone()),
+    }
+}
+
+fn float(side: &Expr) -> Expr {
+    nearest(side).unwrap_or_else(|| cast(side.clone(), DataType::Float64))
+}
+
+/// A decimal that is written down is the float that its digits say: a cast divides, which is not the same for many digits.
+fn nearest(side: &Expr) -> Option<Expr> {
+    let value = written(side)?;
+    if !value.data_type().is_decimal() {
+        return None;
+    }
+    match value.cast_to(&DataType::Utf8).ok()? {
+        ScalarValue::Utf8(Some(digits)) => Some(lit(digits.parse::<f64>().ok()?)),
+        _ => None,
+    }
+}
+
+/// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.
+fn before(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
+    let (DataType::Timestamp(unit, zone), DataType::Timestamp(finer, its_zone)) =
+        (column, of_value)
+    else {
+        return None;
+    };
+    let count = per_second(*finer) / per_second(*unit);
+    // What a clock showed in another zone DataFusion may have its own way with.
+    let is_clear = zone.is_some() || its_zone.as_deref().is_none_or(|zone| zone == "UTC");
+    if count < 2 || !is_clear {
+        return None;
+    }
+    let kind = DataType::Timestamp(*finer, zone.clone());
+    let value = written(value)?.cast_to(&kind).ok()?;
+    let value = units(&value)?;
+    (value % count != 0).then(|| moment(*unit, value.div_euclid(count), zone.clone()))
+}
+
+/// A literal, or what one is said to be: `TIMESTAMP '…'`.
+fn written(value: &Expr) -> Option<ScalarValue> {
+    match value {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Cast(Cast { expr, field }) => written(expr)?.cast_to(field.data_type()).ok(),
+        _ => None,
+    }
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+fn units(moment: &ScalarValue) -> Option<i64> {
+    match moment {
+        ScalarValue::TimestampSecond(units, _)
+        | ScalarValue::TimestampMillisecond(units, _)
+        | ScalarValue::TimestampMicrosecond(units, _)
+        | ScalarValue::TimestampNanosecond(units, _) => *units,
+        _ => None,
+    }
+}
+
+fn moment(unit: TimeUnit, units: i64, zone: Option<Arc<str>>) -> ScalarValue {
+    match unit {
+        TimeUnit::Second => ScalarValue::TimestampSecond(Some(units), zone),
+        TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(units), zone),
+        TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(Some(units), zone),
+        TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(Some(units), zone),
+    }
+}
+
+/// The comparison with something between `last` and the next moment of that unit.
+fn beside(side: &Expr, operator: Operator, last: ScalarValue) -> Option<Expr> {
+    let last = lit(last);
+    let after = binary_expr(side.clone(), Operator::Gt, last.clone());
+    let until = binary_expr(side.clone(), Operator::LtEq, last);
+    match operator {
+        Operator::Gt | Operator::GtEq => Some(after),
+        Operator::Lt | Operator::LtEq => Some(until),
+        // Never and always, and NULL where there is none.
+        Operator::Eq => Some(and(after, until)),
+        Operator::NotEq => Some(or(after, until)),
+        Operator::IsDistinctFrom => Some(lit(true)),
+        Operator::IsNotDistinctFrom => Some(lit(false)),
+        _ => None,
+    }
+}
+
+/// Each end by itself.
+fn within(between: &Between, schema: &DFSchema) -> Option<Expr> {
+    let side = between.expr.as_ref();
+    let (low, high) = (between.low.as_ref(), between.high.as_ref());
+    let from = compared(side, Operator::GtEq, low, schema);
+    let to = compared(side, Operator::LtEq, high, schema);
+    if from.is_none() && to.is_none() {
+        return None;
+    }
+    let from = from.unwrap_or_else(|| binary_expr(side.clone(), Operator::GtEq, low.clone()));
+    let to = to.unwrap_or_else(|| binary_expr(side.clone(), Operator::LtEq, high.clone()));
+    let both = and(from, to);
+    Some(match between.negated {
+        true => not(both),
+        false => both,
+    })
+}
+
+/// A list stays one, however long it is.
+fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
+    let is = list.expr.get_type(schema).ok()?;
+    let kinds = list.list.iter().map(|value| value.get_type(schema));
+    let kinds: Vec<DataType> = kinds.collect::<Planned<_>>().ok()?;
+    if let Some(kind) = kinds.iter().find_map(|other| common(&is, other)) {
+        let values = list.list.iter().zip(&kinds);
+        let values = values
+            .map(|(value, is)| of_kind(value, is, &kind))
+            .collect();
+        let side = Box::new(of_kind(&list.expr, &is, &kind));
+        return Some(Expr::InList(InList::new(side, values, list.negated)));
+    }
+    let values = list.list.iter().zip(&kinds);
+    let lasts = values.map(|(value, kind)| before(&is, value, kind));
+    let lasts: Vec<Option<ScalarValue>> = lasts.collect();
+    let last = lasts.iter().flatten().next()?;
+    let values = list.list.iter().zip(&lasts);
+    let values = values.filter(|(_, last)| last.is_none());
+    let values: Vec<Expr> = values.map(|(value, _)| value.clone()).collect();
+    match (values.is_empty(), list.negated) {
+        (true, false) => beside(&list.expr, Operator::Eq, last.clone()),
+        (true, true) => beside(&list.expr, Operator::NotEq, last.clone()),
+        (false, _) => {
+            let side = list.expr.clone();
+            Some(Expr::InList(InList::new(side, values, list.negated)))
+        }
+    }
+}
+
+/// Whether floats stand beside decimals.
+fn are_mixed<'e>(parts: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> bool {
+    let kinds = parts.filter_map(|part| part.get_type(schema).ok());
+    let kinds: Vec<DataType> = kinds.collect();
+    kinds.iter().any(DataType::is_floating) && kinds.iter().any(DataType::is_decimal)
+}
+
+/// What a `CASE` compares, and what it answers.
+fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
+    let (side, other) = (case.expr.as_deref(), case.else_expr.as_deref());
+    let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
+    let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
+    let compares = side.is_some() && are_mixed(whens.chain(side), schema);
+    let answers = are_mixed(thens.chain(other), schema);
+    if !compares && !answers {
+        return None;
+    }
+    let of = |part: &Expr, is_float: bool| match is_float {
+        true => Box::new(float(part)),
+        false => Box::new(part.clone()),
+    };
+    let parts = case.when_then_expr.iter();
+    let parts = parts.map(|(when, then)| (of(when.as_ref(), compares), of(then.as_ref(), answers)));
+    let side = side.map(|side| of(side, compares));
+    let other = other.map(|other| of(other, answers));
+    Some(Expr::Case(Case::new(side, parts.collect(), other)))
+}
+
+fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    are_mixed(call.args.iter(), schema).then(|| {
+        let args = call.args.iter().map(float).collect();
+        Expr::ScalarFunction(ScalarFunction::new_udf(call.func.clone(), args))
+    })
+}

@@ -1,0 +1,222 @@
+//! What a statement compares is compared as it is: times of day of all units, floats beside decimals, moments that are finer than their column.
+
+mod common;
+
+use common::{LIMITS, array, arrow, ask, ask_with, batch, file, parquet};
+use datafusion::arrow::array::*;
+use souk_connector_files::Session;
+use souk_sdk::Value;
+
+/// The numbers of the rows for which the condition holds.
+fn rows(session: &mut Session, condition: &str, values: Vec<Value>) -> String {
+    let sql = format!("SELECT n FROM t WHERE {condition} ORDER BY n");
+    let answer = ask_with(session, &sql, values, LIMITS);
+    let answer = answer.unwrap_or_else(|error| panic!("{condition}: {error:?}"));
+    answer.lines().join(" ")
+}
+
+fn numbers(count: i64) -> ArrayRef {
+    array(Int64Array::from_iter_values(1..=count))
+}
+
+/// Parameters and literals have a unit of their own.
+#[test]
+fn times_of_day_of_all_units_are_compared() {
+    // Midnight, a second, a minute, and none.
+    let millis: [Option<i32>; 4] = [Some(0), Some(1_000), Some(60_000), None];
+    let of_both = vec![
+        ("n", numbers(4)),
+        ("ms", array(Time32MillisecondArray::from(millis.to_vec()))),
+        (
+            "us",
+            array(Time64MicrosecondArray::from_iter(
+                millis.map(|millis| millis.map(|millis| i64::from(millis) * 1_000)),
+            )),
+        ),
+        (
+            "ns",
+            array(Time64NanosecondArray::from_iter(millis.map(|millis| {
+                millis.map(|millis| i64::from(millis) * 1_000_000)
+            }))),
+        ),
+    ];
+    let seconds = Time32SecondArray::from_iter(millis.map(|millis| millis.map(|ms| ms / 1_000)));
+    let mut of_arrow = of_both.clone();
+    of_arrow.push(("s", array(seconds)));
+    for (name, bytes, columns) in [
+        (
+            "t.parquet",
+            parquet(&batch(of_both)),
+            &["ms", "us", "ns"][..],
+        ),
+        (
+            "t.arrow",
+            arrow(&batch(of_arrow), None),
+            &["ms", "us", "ns", "s"],
+        ),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for column in columns {
+            for (condition, micros, wanted) in [
+                ("= $1", 1_000_000, "2"),
+                ("= $1", 1_000_001, ""),
+                ("<> $1", 1_000_001, "1 2 3"),
+                ("> $1", 999_999, "2 3"),
+                ("> $1", 1_000_000, "3"),
+                (">= $1", 1_000_000, "2 3"),
+                ("< $1", 1_000_001, "1 2"),
+                ("IN ($1)", 1_000_000, "2"),
+                ("NOT IN ($1)", 1_000_000, "1 3"),
+                ("BETWEEN TIME '00:00:00.5' AND $1", 1_000_001, "2"),
+                ("NOT BETWEEN TIME '00:00:00.5' AND $1", 1_000_001, "1 3"),
+                ("IS NOT DISTINCT FROM $1", 60_000_000, "3"),
+            ] {
+                let condition = format!("{column} {condition}");
+                let found = rows(&mut session, &condition, vec![Value::Time(micros)]);
+                assert_eq!(found, wanted, "{name}: {condition}, {micros}");
+            }
+            let found = rows(
+                &mut session,
+                &format!("{column} = TIME '00:01:00'"),
+                Vec::new(),
+            );
+            assert_eq!(found, "3", "{name}: {column}");
+        }
+        let found = rows(&mut session, "ms = us AND us = ns", Vec::new());
+        assert_eq!(found, "1 2 3", "{name}");
+        let joined = "SELECT count(*) FROM t a JOIN t b ON a.ms = b.ns";
+        assert_eq!(ask(&mut session, joined).unwrap().lines(), ["3"], "{name}");
+    }
+}
+
+/// A number with a point is a decimal, and beside a float it is a float.
+#[test]
+fn floats_are_compared_with_what_is_written() {
+    let floats = [1e-20, 0.1, 0.5, 1e300, f64::INFINITY, f64::NAN];
+    let rows_of = batch(vec![
+        ("n", numbers(7)),
+        (
+            "f",
+            array(Float64Array::from_iter(
+                floats.map(Some).into_iter().chain([None]),
+            )),
+        ),
+        (
+            "r",
+            array(Float32Array::from_iter([
+                Some(0.5),
+                None,
+                None,
+                None,
+                None,
+                None,
+                None,
+            ])),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        // What is no number is greater than all that are, as in PostgreSQL.
+        for (condition, wanted) in [
+            ("f > 0.0", "1 2 3 4 5 6"),
+            ("0.0 < f", "1 2 3 4 5 6"),
+            ("f = 0.1", "2"),
+            ("f <= 0.1", "1 2"),
+            ("f IN (0.5, 0.1)", "2 3"),
+            ("f NOT IN (0.5, 0.1)", "1 4 5 6"),
+            ("f BETWEEN 0.05 AND 0.5", "2 3"),
+            ("f NOT BETWEEN 0.05 AND 0.5", "1 4 5 6"),
+            ("f > CAST(0.1 AS decimal(38, 37))", "3 4 5 6"),
+            ("r = 0.5", "1"),
+            ("CASE f WHEN 0.5 THEN true ELSE false END", "3"),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+        for chosen in [
+            "coalesce(f, 0.5)",
+            "CASE WHEN f IS NULL THEN 0.5 ELSE f END",
+        ] {
+            let sql = format!("SELECT {chosen} FROM t ORDER BY n");
+            let answer = ask(&mut session, &sql).unwrap();
+            let told = floats.map(|float| float.to_string());
+            let told: Vec<String> = told.into_iter().chain(["0.5".to_owned()]).collect();
+            assert_eq!(answer.lines(), told, "{name}: {sql}");
+        }
+        let sql = "SELECT f > 0.25, count(*) FROM t WHERE f < 1.0 GROUP BY f > 0.25 ORDER BY 1";
+        assert_eq!(
+            ask(&mut session, sql).unwrap().lines(),
+            ["false|2", "true|1"],
+            "{name}"
+        );
+        let sql = "SELECT n FROM t a WHERE EXISTS (SELECT 1 FROM t b WHERE b.f > 0.25 AND b.n = a.n + 1) ORDER BY n";
+        assert_eq!(
+            ask(&mut session, sql).unwrap().lines(),
+            ["2", "3", "4", "5"],
+            "{name}"
+        );
+    }
+}
+
+/// A moment between two of a column's is neither.
+#[test]
+fn moments_finer_than_their_column_are_compared() {
+    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
+    let local = || TimestampMillisecondArray::from(millis.to_vec());
+    let rows_of = batch(vec![
+        ("n", numbers(5)),
+        ("local", array(local())),
+        ("at", array(local().with_timezone("UTC"))),
+        ("berlin", array(local().with_timezone("Europe/Berlin"))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (condition, micros, wanted) in [
+            ("< $1", 500, "1 2 3"),
+            ("<= $1", 500, "1 2 3"),
+            ("> $1", 500, "4"),
+            (">= $1", 500, "4"),
+            ("= $1", 500, ""),
+            ("<> $1", 500, "1 2 3 4"),
+            ("< $1", -1_500, "1"),
+            (">= $1", -1_500, "2 3 4"),
+            ("= $1", 1_000, "4"),
+            ("<= $1", 1_000, "1 2 3 4"),
+            ("IN ($1)", 500, ""),
+            ("NOT IN ($1)", 500, "1 2 3 4"),
+            ("IS DISTINCT FROM $1", 500, "1 2 3 4 5"),
+            ("IS NOT DISTINCT FROM $1", 500, ""),
+        ] {
+            for column in ["local", "at", "berlin"] {
+                let value = match column {
+                    "local" => Value::LocalTimestamp(micros),
+                    _ => Value::Timestamp(micros),
+                };
+                let condition = format!("\"{column}\" {condition}");
+                let found = rows(&mut session, &condition, vec![value]);
+                assert_eq!(found, wanted, "{name}: {condition}, {micros}");
+            }
+        }
+        let ends = || vec![Value::LocalTimestamp(-1_500), Value::LocalTimestamp(500)];
+        for (condition, wanted) in [
+            ("\"local\" BETWEEN $1 AND $2", "2 3"),
+            ("\"local\" NOT BETWEEN $1 AND $2", "1 4"),
+            ("$1 < \"local\" AND $2 > \"local\"", "2 3"),
+            (
+                "\"local\" IN ($1, $2, TIMESTAMP '1970-01-01 00:00:00.001')",
+                "4",
+            ),
+        ] {
+            let found = rows(&mut session, condition, ends());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+        let written = "\"local\" < TIMESTAMP '1970-01-01 00:00:00.000000001'";
+        assert_eq!(rows(&mut session, written, Vec::new()), "1 2 3", "{name}");
+    }
+}
