@@ -57,24 +57,18 @@ async fn without_a_source_it_conforms() {
     conforms_without_a_source("duckdb", &settings(json!({}))).await;
 }
 
-/// The whole kit, with TLS and without. Nothing fails, and nothing else is left out but what hosts do not do here; where no wire broke, no connection is left.
+/// The whole kit, with TLS and without. Nothing fails, and nothing else is left out but what hosts do not do here. What connections it leaves is not
+/// looked at: of a wire that broke while one was opened nobody knows which one it was.
 #[tokio::test]
 async fn it_conforms() {
     for server in [DuckDb::start(), DuckDb::start_tls().await] {
         stocked(&server);
-        let left_out: &[&str] = match server.ca_pem.is_some() {
-            false => &["paging.after_a_row"],
-            true => &["paging.after_a_row", "wire"],
-        };
+        let left_out = &["paging.after_a_row"];
         // A string of TOML is one of JSON's.
         let settings = settings(json!({"database": "memory"}));
         let base_url = server.base_url();
         let source = (base_url.as_str(), server.ca_pem.as_deref());
         conforms("duckdb", source, TABLE, &settings, left_out).await;
-        // Of a wire that broke while a connection was opened nobody knows which one it was.
-        if server.ca_pem.is_some() {
-            assert_eq!(server.connections(), 0, "{:?}", server.asked());
-        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the kit promises: connectors that keep the contract pass, and each way of breaking it is found, by its name.
 
 use std::fs::Permissions;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use souk_conformance::{Outcome, Place, Profile, Report, Subject, options};
 use souk_sandbox::Compiler;
+use souk_tests::tls::TestCa;
 use souk_tests::{MariaDb, PgBouncer, PgCluster, guests, seller_api};
 use tempfile::TempDir;
 
@@ -156,32 +158,41 @@ async fn sqlite_conforms() {
     assert_conforms(&report, &["open.wrong_secret", "wire"]);
 }
 
-/// The seller API, against a real HTTP server.
+/// The seller API, against a real HTTP server, without TLS and with it.
 #[tokio::test]
 async fn seller_api_conforms() {
-    let api = seller_api::SellerApi::start().await;
-    let profile = profile(&format!(
-        "[source]\nbase_url = '{}'\n[source.settings]\napi_key = '{}'\n[[call]]\nfunction = 'sum_goals'\nparameters = '{{\"team\": \"Ajax\"}}'\nanswer = '21'\n[[call]]\npath = '/exact'\n",
-        api.base_url(),
-        seller_api::API_KEY
-    ));
-    let report = tested(bundled("seller-api"), profile).await;
-    assert!(report.is_conforming(), "{report}");
-    assert_eq!(report.checks(Outcome::Failed), [""; 0]);
-    for check in [
-        "open.wrong_secret",
-        "expected.call_1",
-        "functions.unknown",
-        "wire.byte_by_byte",
-        "wire.cut_in_the_middle",
-        "cancel.session_goes_on",
-        "hostile.servers",
+    let authority = TestCa::new("a seller's authority");
+    let mut ca = tempfile::NamedTempFile::new().unwrap();
+    ca.write_all(authority.pem().as_bytes()).unwrap();
+    let leaf = authority.server(&["127.0.0.1"]);
+    for api in [
+        seller_api::SellerApi::start().await,
+        seller_api::SellerApi::start_tls(&leaf).await,
     ] {
-        assert_eq!(
-            report.finding(check).unwrap().outcome,
-            Outcome::Passed,
-            "{check}: {report}"
-        );
+        let profile = profile(&format!(
+            "[source]\nbase_url = '{}'\nca_file = '{}'\n[source.settings]\napi_key = '{}'\n[[call]]\nfunction = 'sum_goals'\nparameters = '{{\"team\": \"Ajax\"}}'\nanswer = '21'\n[[call]]\npath = '/exact'\n",
+            api.base_url(),
+            ca.path().display(),
+            seller_api::API_KEY
+        ));
+        let report = tested(bundled("seller-api"), profile).await;
+        assert!(report.is_conforming(), "{report}");
+        assert_eq!(report.checks(Outcome::Failed), [""; 0]);
+        for check in [
+            "open.wrong_secret",
+            "expected.call_1",
+            "functions.unknown",
+            "wire.byte_by_byte",
+            "wire.cut_in_the_middle",
+            "cancel.session_goes_on",
+            "hostile.servers",
+        ] {
+            assert_eq!(
+                report.finding(check).unwrap().outcome,
+                Outcome::Passed,
+                "{check}: {report}"
+            );
+        }
     }
 }
 

@@ -94,14 +94,19 @@ async fn relayed(place: &Place) -> Result<Result<(Relay, Place), String>, KitErr
             ) else {
                 return Ok(Err(format!("{base_url:?} names no host")));
             };
-            if url.scheme() != "http" {
-                return Ok(Err(
-                    "the kit cannot stand in an https wire: name an http address of the API to try what a wire does"
-                        .to_owned(),
-                ));
-            }
+            // A certificate is for the source's name, which may lead to the relay only where it leads to this machine.
+            let name = match url.scheme() {
+                "http" => HERE,
+                _ if is_here(&host) => host.as_str(),
+                _ => {
+                    return Ok(Err(
+                        "the kit cannot stand in an https wire to another machine: name an http address of the API, or one of this machine's, to try what a wire does"
+                            .to_owned(),
+                    ));
+                }
+            };
             let relay = Relay::to(&host, port).await?;
-            let moved = url.set_host(Some("127.0.0.1")).is_ok()
+            let moved = url.set_host(Some(name)).is_ok()
                 && url.set_port(Some(relay.address.port())).is_ok();
             match moved {
                 true => {
@@ -117,6 +122,14 @@ async fn relayed(place: &Place) -> Result<Result<(Relay, Place), String>, KitErr
         }
         Place::File(_) => Err("a file has no wire".to_owned()),
     })
+}
+
+/// Where relays listen.
+const HERE: &str = "127.0.0.1";
+
+/// Whether a name leads to where relays listen.
+fn is_here(host: &str) -> bool {
+    matches!(host, HERE | "localhost")
 }
 
 struct Trial<'a> {
