@@ -10,17 +10,20 @@ use crate::wire::{Answer, Answers};
 /// What a request is answered.
 pub type Reply = Result<HttpResponse, WireFault>;
 
-/// A response, to whichever request.
+/// A response, to whichever request. It says how long it is, as a server does.
 pub fn raw(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Reply {
+    let body = body.into();
+    let length = body.len().to_string();
     let header = |(name, value): &(&str, &str)| Header {
         name: (*name).into(),
         value: (*value).into(),
     };
+    let own = [("content-length", length.as_str())];
     Ok(HttpResponse {
         id: 0,
         status,
-        headers: headers.iter().map(header).collect(),
-        body: body.into(),
+        headers: headers.iter().chain(&own).map(header).collect(),
+        body,
     })
 }
 

@@ -364,12 +364,23 @@ fn answer(
         return Err(error.blame(is_bound));
     }
     match response.header("x-clickhouse-format") {
-        Some(FORMAT) | None => Ok(response),
+        Some(FORMAT) | None if says_its_end(&response) => Ok(response),
+        Some(FORMAT) | None => Err(Error::source_failed(
+            "bad_answer_without_end",
+            "the answer does not say where it ends, so that a part of it could be taken for the whole: a proxy before ClickHouse must keep Content-Length or chunks",
+        )),
         Some(_) => Err(Error::source_failed(
             "other_format",
             "the statement chooses a format of its own: leave FORMAT out",
         )),
     }
+}
+
+/// Whether an answer says where it ends. No mark stands behind its last row: of one that ends with its connection, as of HTTP/1.0, whatever has arrived
+/// looks like the whole.
+fn says_its_end(response: &HttpResponse) -> bool {
+    let mut names = ["content-length", "transfer-encoding"].into_iter();
+    names.any(|name| response.header(name).is_some())
 }
 
 /// Names and types of the columns that an answer begins with.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{SETTINGS, Talk, fails, hello, query, reply, rows};
-use souk_sdk::{ErrorClass, Limits, Machine, Request, SchemaFilter, Value, WireFault};
+use souk_sdk::{ErrorClass, Header, Limits, Machine, Request, SchemaFilter, Value, WireFault};
 use souk_tests::talk::{class_and_code, header};
 use souk_tests::wire::LIMITS;
 
@@ -178,6 +178,34 @@ fn errors_are_blamed_by_their_code() {
         class_and_code(&error),
         (ErrorClass::InvalidRequest, "invalid_value")
     );
+}
+
+/// No mark stands behind the last row: an answer that ends with its connection may have lost some, and is not believed, however whole it looks.
+#[test]
+fn an_answer_says_where_it_ends() {
+    let mut talk = Talk::usual();
+    for (name, value, is_taken) in [
+        ("content-length", "1805", true),
+        ("Transfer-Encoding", "chunked", true),
+        ("connection", "close", false),
+    ] {
+        let mut response = rows(ROWS).unwrap();
+        (response.headers).retain(|header| header.name != "content-length");
+        response.headers.push(Header {
+            name: name.into(),
+            value: value.into(),
+        });
+        let answer = talk.rows_of(Ok(response));
+        if is_taken {
+            assert_eq!(answer.ok().rows, 100, "{name}");
+            continue;
+        }
+        let error = answer.error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Source, "bad_answer_without_end")
+        );
+    }
 }
 
 /// Who asks for a page is not blamed for a value of the statement's own: what bounds the page is the host's.
