@@ -390,6 +390,9 @@ async fn breaking(api: &BreakingApi) -> Sale {
     Sale::of(seller, &connection, function).await
 }
 
+/// What is said of a wire that broke, and what to do.
+pub const BROKEN: &str = "the source broke the connection; try again";
+
 /// An API that breaks off in the middle of an answer: nobody pays, however much had arrived, and the function is not run again behind its
 /// seller's back.
 #[tokio::test]
@@ -408,42 +411,54 @@ async fn an_answer_that_breaks_off_costs_the_buyer_nothing() {
     ] {
         let api = BreakingApi::start().await;
         let sale = breaking(&api).await;
-        let is_told = |refusal: &Answer| {
-            let details = refusal.at("/error/details");
-            assert_eq!(details["reason"], reason, "{breaks:?}: {}", refusal.body);
-            assert_eq!(refusal.at("/error/message"), message, "{breaks:?}");
-        };
-        let calls = api.calls();
-        api.next(breaks);
-        let refusal = sale.buy(json!({})).await;
-        let refusal = sale.assert_free(refusal, 502, "SELLER_API_ERROR", "source");
-        is_told(&refusal.await);
-        assert_eq!(api.calls(), calls + 1, "{breaks:?}");
-
-        // The same on a connection that was kept since the answer before: not one of them goes on another.
-        let mut kept = 0;
-        for _ in 0..5 {
-            let own = sale.seller.execute(&sale.asset, json!({})).await;
-            own.expect(200);
-            let (calls, opened) = (api.calls(), api.opened());
-            api.next(breaks);
-            let own = sale.seller.execute(&sale.asset, json!({})).await;
-            is_told(&own.expect_error(502, "SELLER_API_ERROR"));
-            assert_eq!(api.calls(), calls + 1, "{breaks:?}");
-            kept += u64::from(api.opened() == opened);
-        }
-        assert!(kept > 0, "{breaks:?}: no connection was kept");
-        sale.assert_works(json!({})).await;
+        breaks_off(&api, &sale, breaks, (reason, message)).await;
     }
 }
 
-const BROKEN: &str = "the source broke the connection";
+/// An answer breaks off, also one on a connection that was kept since the answer before: it is told so, free, and asked for once.
+pub async fn breaks_off(
+    api: &BreakingApi,
+    sale: &Sale,
+    breaks: Breaks,
+    (reason, message): (&str, &str),
+) {
+    let is_told = |refusal: &Answer| {
+        let details = refusal.at("/error/details");
+        assert_eq!(details["reason"], reason, "{breaks:?}: {}", refusal.body);
+        assert_eq!(refusal.at("/error/message"), message, "{breaks:?}");
+    };
+    let calls = api.calls();
+    api.next(breaks);
+    let refusal = sale.buy(json!({})).await;
+    let refusal = sale.assert_free(refusal, 502, "SELLER_API_ERROR", "source");
+    is_told(&refusal.await);
+    assert_eq!(api.calls(), calls + 1, "{breaks:?}");
+
+    // Not one of them goes on another connection.
+    let mut kept = 0;
+    for _ in 0..5 {
+        let own = sale.seller.execute(&sale.asset, json!({})).await;
+        own.expect(200);
+        let (calls, opened) = (api.calls(), api.opened());
+        api.next(breaks);
+        let own = sale.seller.execute(&sale.asset, json!({})).await;
+        is_told(&own.expect_error(502, "SELLER_API_ERROR"));
+        assert_eq!(api.calls(), calls + 1, "{breaks:?}");
+        kept += u64::from(api.opened() == opened);
+    }
+    assert!(kept > 0, "{breaks:?}: no connection was kept");
+    sale.assert_works(json!({})).await;
+}
 
 /// An API that closes its connection between two answers, without a word before, costs nobody an answer.
 #[tokio::test]
 async fn a_connection_closed_between_answers_is_no_fault() {
     let api = BreakingApi::start().await;
     let sale = breaking(&api).await;
+    closes_between_answers(&api, &sale).await;
+}
+
+pub async fn closes_between_answers(api: &BreakingApi, sale: &Sale) {
     let calls = api.calls();
     for _ in 0..5 {
         api.next(Breaks::AfterTheAnswer);

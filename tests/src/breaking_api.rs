@@ -6,15 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use axum::serve::Listener;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+
+use crate::tls::{Leaf, TlsListener};
 
 /// Closing follows within microseconds; a loaded machine gets a million times as long.
 const CLOSES_WITHIN: Duration = Duration::from_secs(10);
 
-/// Where the connection is closed. Wherever a body has begun, its JSON is whole: that something is missing shows only in HTTP.
+/// Where the connection is closed, of TLS without a goodbye (`close_notify`). Wherever a body has begun, its JSON is whole: that something is missing
+/// shows only in HTTP.
 #[derive(Clone, Copy, Debug)]
 pub enum Breaks {
     BeforeTheHead,
@@ -25,8 +29,10 @@ pub enum Breaks {
     InAChunk,
     /// After a chunk, before the one that would be the last.
     BetweenChunks,
-    /// With half of a body whose length nobody announced: this one is whole to HTTP, and no JSON.
+    /// With half of a body whose length nobody announced: without TLS this one is whole to HTTP, and no JSON.
     WithoutALength,
+    /// Behind such a body, all of which has arrived. Without TLS nothing is missing; within it the goodbye is, so that more may have been to come.
+    BeforeTheGoodbye,
     /// A whole answer; later, at [`BreakingApi::close`], the connection is closed, although nothing said so.
     AfterTheAnswer,
 }
@@ -34,6 +40,7 @@ pub enum Breaks {
 /// Answers every request with 21, and keeps its connections open.
 pub struct BreakingApi {
     pub address: SocketAddr,
+    scheme: &'static str,
     state: Arc<State>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -49,14 +56,26 @@ struct State {
 
 impl BreakingApi {
     pub async fn start() -> BreakingApi {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
-        let address = listener.local_addr().expect("an address");
+        BreakingApi::over("http", listener().await)
+    }
+
+    /// Over TLS, with this certificate.
+    pub async fn start_tls(leaf: &Leaf) -> BreakingApi {
+        BreakingApi::over("https", TlsListener::new(listener().await, leaf))
+    }
+
+    fn over<L>(scheme: &'static str, mut listener: L) -> BreakingApi
+    where
+        L: Listener<Addr = SocketAddr>,
+    {
+        let address = Listener::local_addr(&listener).expect("an address");
         let state = Arc::<State>::default();
         let task = tokio::spawn({
             let state = state.clone();
             async move {
                 let mut connections = JoinSet::new();
-                while let Ok((stream, _)) = listener.accept().await {
+                loop {
+                    let (stream, _) = Listener::accept(&mut listener).await;
                     state.opened.fetch_add(1, SeqCst);
                     connections.spawn(serve(stream, state.clone()));
                 }
@@ -64,13 +83,14 @@ impl BreakingApi {
         });
         BreakingApi {
             address,
+            scheme,
             state,
             task,
         }
     }
 
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Breaks the next answer off, and no other.
@@ -102,17 +122,23 @@ impl Drop for BreakingApi {
     }
 }
 
+async fn listener() -> TcpListener {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+    listener.expect("a port")
+}
+
 fn lock(next: &Mutex<Option<Breaks>>) -> std::sync::MutexGuard<'_, Option<Breaks>> {
     next.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve(stream: TcpStream, state: Arc<State>) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<State>) {
     let mut stream = BufReader::new(stream);
     while let Some(asset_id) = read_request(&mut stream).await {
         state.calls.fetch_add(1, SeqCst);
         let breaks = lock(&state.next).take();
         let bytes = answer(&asset_id, breaks);
-        if stream.write_all(bytes.as_bytes()).await.is_err() {
+        let is_sent = stream.write_all(bytes.as_bytes()).await.is_ok();
+        if !is_sent || stream.flush().await.is_err() {
             return;
         }
         match breaks {
@@ -128,7 +154,9 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
 }
 
 /// Reads a request and returns its `X-Asset-ID`; `None` when the client has gone.
-async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<String> {
+async fn read_request(
+    stream: &mut BufReader<impl AsyncRead + AsyncWrite + Unpin>,
+) -> Option<String> {
     let (mut asset_id, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
@@ -169,5 +197,6 @@ fn answer(asset_id: &str, breaks: Option<Breaks>) -> String {
         Some(Breaks::InAChunk) => format!("{head}{chunk}{json}"),
         Some(Breaks::BetweenChunks) => format!("{head}{chunk}{body}\r\n"),
         Some(Breaks::WithoutALength) => format!("{head}\r\n{}", &json[..json.len() / 2]),
+        Some(Breaks::BeforeTheGoodbye) => format!("{head}\r\n{body}"),
     }
 }

@@ -4,8 +4,8 @@
 use crate::readers::Unread;
 use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
-pub use souk_sandbox::Fault;
-use souk_sandbox::{Blame, FaultKind};
+use souk_sandbox::Blame;
+pub use souk_sandbox::{Fault, FaultKind};
 use souk_store::StoreError;
 use souk_store::failures::Reason;
 use souk_store::purchases::PurchaseStatus;

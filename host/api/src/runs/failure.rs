@@ -7,7 +7,7 @@ use crate::refusals::{
     PREVIEW_NOT_AVAILABLE, PRIVACY_THRESHOLD, Refusal, SELLER_API_ERROR, SELLER_SUSPENDED,
     SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
 };
-use souk_app::failure::{Cause, Class, Failure, Fault};
+use souk_app::failure::{Cause, Class, Failure, Fault, FaultKind};
 use souk_app::run::Unread;
 use souk_domain::products::ProductStatus;
 
@@ -86,7 +86,7 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
         let problem = Problem::busy(seconds).worded(fault.message.clone());
         return told(problem).detail("exhausted", fault.code.as_str());
     }
-    let mut problem = told(Problem::of(refusal, fault.message.clone())).detail("charged", false);
+    let mut problem = told(Problem::of(refusal, message(fault, class))).detail("charged", false);
     if let Some(detail) = &fault.detail {
         problem = problem.caused_by(cut_for_log(detail));
     }
@@ -103,6 +103,16 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
         problem = problem.detail("source_message", cut(detail));
     }
     problem
+}
+
+/// What happened, and what to do about it where the caller can: whoever has noticed that a source is away, or its wire broke, says only that.
+fn message(fault: &Fault, class: Class) -> String {
+    match (class, fault.kind) {
+        (Class::Source | Class::SellerApi, FaultKind::Unreachable) => {
+            format!("{}; try again", fault.message)
+        }
+        _ => fault.message.clone(),
+    }
 }
 
 /// `refusal` is what its class is answered with; most causes are told more precisely.
