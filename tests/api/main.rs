@@ -54,6 +54,7 @@ mod sql;
 mod sqlite_source;
 mod sqlserver_source;
 mod top_ups;
+mod torn_tls;
 mod tpch;
 mod trino_source;
 mod users;

@@ -38,6 +38,7 @@ mod tables;
 pub mod talk;
 pub mod talking_server;
 pub mod tls;
+pub mod torn;
 pub mod trino;
 mod warm;
 pub mod wire;

@@ -219,7 +219,12 @@ async fn serve(
         Ok(user) => user,
         Err(refused) => return refused,
     };
-    let base = format!("{}://{}", server.scheme, header(&headers, "host"));
+    // Behind a proxy that ends TLS it leads on through that (`http-server.process-forwarded=true`).
+    let scheme = match header(&headers, "x-forwarded-proto") {
+        "" => server.scheme,
+        forwarded => forwarded,
+    };
+    let base = format!("{scheme}://{}", header(&headers, "host"));
     match (method.as_str(), &parts[..]) {
         ("POST", ["v1", "statement"]) => server.take(&base, &user, &headers, &body),
         ("GET", ["v1", "statement", "queued", id, slug, token]) => {

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_conformance::{Place, Subject};
-use souk_sandbox::{FaultKind, Limits, Request, SchemaFilter};
+use souk_sandbox::{Blame, FaultKind, Limits, Request, SchemaFilter};
 use souk_tests::ClickHouse;
 use souk_tests::clickhouse::{self, Recorded};
+use souk_tests::torn::{Ends, TornFront};
 
 use common::{ask, believes_no_stranger, conforms, conforms_without_a_source, query};
 
@@ -40,17 +41,57 @@ async fn a_server_proves_who_it_is() {
     let (server, stranger) = (Recorded::start_tls().await, Recorded::start_tls().await);
     let own = Place::Http {
         base_url: server.base_url(),
-        ca_pem: Some(server.ca_pem.clone()),
+        ca_pem: server.ca_pem.clone(),
     };
     let settings = json!({"username": clickhouse::USER, "password": clickhouse::PASSWORD});
     let subject = common::subject("clickhouse", Some(own), &settings).await;
-    let of_stranger = Some(stranger.ca_pem.clone());
-    believes_no_stranger(&subject, &server.base_url(), of_stranger).await;
+    believes_no_stranger(&subject, &server.base_url(), stranger.ca_pem.clone()).await;
     assert_eq!(server.statements(), [""; 0]);
     let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
     assert_eq!(ping.unwrap().cell(0, 1).as_bool(), Some(true));
     let rows = ask(&subject, query("SELECT n, t, o FROM recorded")).await;
     assert_eq!(rows.unwrap().cell(99, 1).as_str(), Some("xxxxx"));
+    subject.close().await;
+}
+
+/// A wire within TLS that is torn in the middle of an answer is no shorter result, whichever way the answer says where it ends; one that does not say it
+/// is not believed, torn or not.
+#[tokio::test]
+async fn a_torn_answer_is_no_shorter_one() {
+    let server = Recorded::start().await;
+    let front = TornFront::before(&server.base_url()).await;
+    let place = Place::Http {
+        base_url: front.base_url(),
+        ca_pem: Some(front.ca_pem.clone()),
+    };
+    let settings = json!({"username": clickhouse::USER, "password": clickhouse::PASSWORD});
+    let subject = common::subject("clickhouse", Some(place), &settings).await;
+    let rows = || ask(&subject, query("SELECT n, t, o FROM recorded"));
+    for ends in [Ends::Length, Ends::Chunks] {
+        front.ends(ends);
+        assert_eq!(rows().await.unwrap().rows, 100, "{ends:?}");
+        let torn = front.torn();
+        front.tear(1_000);
+        let fault = rows().await.unwrap_err();
+        assert_eq!(
+            (fault.blame, fault.kind, fault.code.as_str()),
+            (Blame::Source, FaultKind::Unreachable, "connection_lost"),
+            "{ends:?}: {fault:?}"
+        );
+        assert!(front.torn() > torn, "{ends:?}");
+        front.mend();
+        assert_eq!(rows().await.unwrap().rows, 100, "{ends:?}");
+    }
+    front.ends(Ends::Connection);
+    let fault = rows().await.unwrap_err();
+    assert_eq!(
+        (fault.blame, fault.kind, fault.code.as_str()),
+        (
+            Blame::Source,
+            FaultKind::BadAnswer,
+            "bad_answer_without_end"
+        )
+    );
     subject.close().await;
 }
 

@@ -1,4 +1,4 @@
-//! A ClickHouse without its engine: whatever is asked, it answers what the engine was recorded to answer, over TLS and to its user alone. That
+//! A ClickHouse without its engine: whatever is asked, it answers what the engine was recorded to answer, to its user alone. That
 //! shows who is spoken to and who is let in; what a statement means is no matter of it.
 
 use std::net::SocketAddr;
@@ -8,10 +8,12 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::{PASSWORD, TOKEN, USER};
+use crate::fronts::prompt;
 use crate::tls::{TestCa, TlsListener};
 
 /// The release that was recorded.
@@ -24,18 +26,30 @@ type Asked = Arc<Mutex<Vec<String>>>;
 
 pub struct Recorded {
     pub address: SocketAddr,
-    /// Whom to trust.
-    pub ca_pem: String,
+    /// Whom to trust, where there is TLS.
+    pub ca_pem: Option<String>,
     asked: Asked,
     task: JoinHandle<()>,
 }
 
 impl Recorded {
+    /// Without TLS, for a front that has it.
+    pub async fn start() -> Recorded {
+        let (listener, address) = listen().await;
+        Recorded::over(prompt(listener), address, None)
+    }
+
     pub async fn start_tls() -> Recorded {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
-        let address = listener.local_addr().expect("an address");
+        let (listener, address) = listen().await;
         let ca = TestCa::new("ClickHouse of the tests");
         let listener = TlsListener::new(listener, &ca.server(&["127.0.0.1", "localhost"]));
+        Recorded::over(listener, address, Some(ca.pem()))
+    }
+
+    fn over<L>(listener: L, address: SocketAddr, ca_pem: Option<String>) -> Recorded
+    where
+        L: Listener<Addr = SocketAddr>,
+    {
         let asked = Asked::default();
         let router = Router::new().fallback(serve).with_state(Arc::clone(&asked));
         let task = tokio::spawn(async move {
@@ -43,14 +57,18 @@ impl Recorded {
         });
         Recorded {
             address,
-            ca_pem: ca.pem(),
+            ca_pem,
             asked,
             task,
         }
     }
 
     pub fn base_url(&self) -> String {
-        format!("https://{}", self.address)
+        let scheme = match self.ca_pem {
+            Some(_) => "https",
+            None => "http",
+        };
+        format!("{scheme}://{}", self.address)
     }
 
     /// The statements that were asked, the connector's own too.
@@ -63,6 +81,12 @@ impl Drop for Recorded {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+async fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    (listener, address)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
