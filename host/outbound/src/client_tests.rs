@@ -286,6 +286,29 @@ async fn broken_answers_are_errors() {
     }
 }
 
+/// Of a body that ends with its connection nobody knows that it was all of it, unless TLS's last word says so (`close_notify`).
+#[tokio::test]
+async fn a_body_without_a_goodbye_is_an_error() {
+    let ca = Ca::new();
+    for says_goodbye in [true, false] {
+        let config = ca.leaf("127.0.0.1").config(rustls::DEFAULT_VERSIONS);
+        let answer = b"HTTP/1.1 200 x\r\n\r\n{}";
+        let server = crate::testing::closing(config, answer, says_goodbye).await;
+        let url = format!("https://{server}/");
+        let reach = Reach {
+            trust: Some(Trust::verified(Some(&ca.pem())).unwrap()),
+            ..reach(loopback())
+        };
+        for client in both(&url, reach) {
+            let body = client.get(&url, AMPLE).await.unwrap().body;
+            match says_goodbye {
+                true => assert_eq!(&body.unwrap()[..], b"{}"),
+                false => assert_eq!(body.unwrap_err().kind, ErrorKind::Reset),
+            }
+        }
+    }
+}
+
 /// Time runs out for one that says nothing, and its connection is closed.
 #[tokio::test]
 async fn silence_ends() {

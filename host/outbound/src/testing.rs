@@ -185,6 +185,29 @@ pub async fn accept_tls(config: ServerConfig) -> SocketAddr {
     address
 }
 
+/// Shakes hands with everybody, answers the first bytes that come and closes, with TLS's last word or without.
+pub async fn closing(
+    config: ServerConfig,
+    answer: &'static [u8],
+    says_goodbye: bool,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            let _ = stream.read(&mut [0; 4 << 10]).await;
+            stream.write_all(answer).await.unwrap();
+            stream.flush().await.unwrap();
+            if says_goodbye {
+                stream.shutdown().await.unwrap();
+            }
+        }
+    });
+    address
+}
+
 /// A server that shakes hands in packets of TDS, in small ones, and answers the first bytes that come bare. Written against MS-TDS: it
 /// shares nothing with the client.
 pub async fn tds_server(config: ServerConfig, answer: &'static [u8]) -> SocketAddr {
