@@ -45,6 +45,47 @@ async fn a_seller_sells_from_bigquery() {
     SOLD.is_sold(&seller, &connection).await;
 }
 
+/// A text that writes may be saved by nobody; one that the host does not see through is run dry, is no query by BigQuery's own word, and is not run.
+#[tokio::test]
+async fn bigquery_refuses_what_writes() {
+    let server = BigQuery::start().await;
+    let (seller, connection) = seller(&server).await;
+    for text in [
+        "DELETE FROM matches",
+        "WITH a AS (SELECT 1) INSERT INTO matches SELECT * FROM a",
+        "SELECT 1; DELETE FROM matches",
+    ] {
+        let path = seller.path("/assets");
+        let fields = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "writes", "result_type": "number", "sql_logic": text});
+        seller.client.post(&path, fields).await.expect(400);
+    }
+    // To the host a backslash takes the quote behind it into the text; to this server it ends there, and what follows is another statement.
+    let text =
+        r"SELECT COUNT(*) AS n FROM matches WHERE club = '\'; DELETE FROM league.matches; --'";
+    let writes = seller.asset(&connection, json!({"sql_logic": text})).await;
+    let count = json!({"sql_logic": "SELECT COUNT(*) AS n FROM matches"});
+    let count = seller.asset(&connection, count).await;
+    let seen = server.requests().len();
+    for _ in 0..2 {
+        let refused = seller.execute(&writes, json!({})).await;
+        let refused = refused.expect_error(502, "SOURCE_ERROR");
+        let details = refused.at("/error/details");
+        assert_eq!(details["fault_code"], "read_only", "{}", refused.body);
+        assert_eq!(details["source_code"], "SCRIPT", "{}", refused.body);
+    }
+    let asked = server.requests().split_off(seen);
+    let times = |what: &str| asked.iter().filter(|line| *line == what).count();
+    // Dry each time, besides what a session begins with.
+    assert!(times("POST jobs") >= 2, "{asked:?}");
+    assert_eq!(times("POST queries"), 0, "{asked:?}");
+    let left = seller.execute(&count, json!({})).await.expect(200);
+    assert_eq!(left.at("/data/answer_value"), 100);
+    // It would have been one.
+    server.admin(text);
+    let left = seller.execute(&count, json!({})).await.expect(200);
+    assert_eq!(left.at("/data/answer_value"), 0);
+}
+
 /// What nobody waits for any more is cancelled at BigQuery, which would go on, and be paid for.
 #[tokio::test]
 async fn bigquery_stops_what_is_abandoned() {
