@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use souk_tests::{Company, Snowflake};
+use souk_tests::{Company, Snowflake, snowflake};
 
 use crate::league::{League, is_stopped};
 use crate::{host, unique};
@@ -99,6 +99,35 @@ async fn what_may_write_is_not_sent_to_snowflake() {
             .any(|line| line.contains("DELETE") || line.contains("SYSTEM")),
         "{asked:?}"
     );
+}
+
+/// What no word tells, a function that writes while it is asked, is held by the role alone, as `docs/engines.md` says: refused to one that may only read,
+/// and done for one that may write.
+#[tokio::test]
+async fn what_a_function_of_snowflake_writes_its_role_may() {
+    for (role, left) in [(snowflake::READER, 100), (snowflake::WRITER, 0)] {
+        let server = Snowflake::start().await;
+        server.admin(LEAGUE);
+        let seller = host().await.company(&unique("snowflake")).await;
+        let credentials = json!({"warehouse": snowflake::WAREHOUSE, "role": role, "api_key": snowflake::ACCESS_TOKEN});
+        let fields = json!({"credential_type": "API_KEY", "credentials": credentials.to_string(), "base_url": server.base_url(),
+            "database": format!("{}.LEAGUE", snowflake::DATABASE)});
+        let connection = seller.connection("snowflake", fields).await;
+        let writes = json!({"sql_logic": "SELECT CLEARED('LEAGUE.MATCHES') AS N"});
+        let writes = seller.asset(&connection, writes).await;
+        let answer = seller.execute(&writes, json!({})).await;
+        if role == snowflake::READER {
+            let refused = answer.expect_error(502, "SOURCE_ERROR");
+            let reason = refused.at("/error/details/reason");
+            assert_eq!(reason, "permission", "{}", refused.body);
+        } else {
+            assert_eq!(answer.expect(200).at("/data/answer_value"), 1);
+        }
+        let count = json!({"sql_logic": "SELECT COUNT(*) AS N FROM MATCHES"});
+        let count = seller.asset(&connection, count).await;
+        let counted = seller.execute(&count, json!({})).await.expect(200);
+        assert_eq!(counted.at("/data/answer_value"), left, "{role}");
+    }
 }
 
 /// What nobody waits for any more is stopped at Snowflake.

@@ -133,6 +133,51 @@ async fn a_login_of_sqlserver_that_may_write_is_told() {
     assert_eq!(server.seen().writes, []);
 }
 
+/// What no word tells, a function that writes while it is asked, the server refuses to a login that may only read; to one that may write it is undone.
+#[tokio::test]
+async fn what_a_function_of_sqlserver_writes_does_not_stay() {
+    for (user, fate) in [
+        (sqlserver::USER, Fate::Refused),
+        (sqlserver::WRITER, Fate::Undone),
+    ] {
+        let server = SqlServer::start().await;
+        server.admin(
+            "CREATE TABLE dbo.stock (id int); INSERT INTO dbo.stock VALUES (1); INSERT INTO dbo.stock VALUES (2);",
+        );
+        let (seller, connection) = seller(&server, user).await;
+        for text in [
+            "SELECT id INTO copy FROM stock",
+            "SELECT 1 EXEC clear_stock",
+            "SELECT 1e5DELETE FROM stock",
+        ] {
+            let path = seller.path("/assets");
+            let fields = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "writes", "result_type": "number", "sql_logic": text});
+            seller.client.post(&path, fields).await.expect(400);
+        }
+        let writes = json!({"sql_logic": "SELECT dbo.cleared(N'stock') AS n"});
+        let writes = seller.asset(&connection, writes).await;
+        let answer = seller.execute(&writes, json!({})).await;
+        if fate == Fate::Refused {
+            let refused = answer.expect_error(502, "SOURCE_ERROR");
+            let reason = refused.at("/error/details/reason");
+            assert_eq!(reason, "permission", "{}", refused.body);
+        } else {
+            assert_eq!(answer.expect(200).at("/data/answer_value"), 1);
+        }
+        let seen = server.seen();
+        let wrote = ("DELETE FROM dbo.stock".to_owned(), fate);
+        assert!(seen.writes.contains(&wrote), "{seen:?}");
+        // A connection's test tries one, too, where the server lets nobody write.
+        let stays = |(_, fate): &(String, Fate)| matches!(fate, Fate::Kept | Fate::Open);
+        assert!(!seen.writes.iter().any(stays), "{seen:?}");
+        assert_eq!(seen.transactions, 0, "{seen:?}");
+        let count = json!({"sql_logic": "SELECT COUNT(*) AS n FROM stock"});
+        let count = seller.asset(&connection, count).await;
+        let left = seller.execute(&count, json!({})).await.expect(200);
+        assert_eq!(left.at("/data/answer_value"), 2);
+    }
+}
+
 /// What nobody waits for any more is stopped at SQL Server.
 #[tokio::test]
 async fn sqlserver_stops_what_is_abandoned() {

@@ -7,6 +7,7 @@ use rusqlite::types::Value;
 use super::Failure;
 use super::calls::{Call, Values};
 use super::types::Kind;
+use crate::tables::regex;
 
 /// How long a statement on `slow` takes.
 const SLOW: Duration = Duration::from_millis(1_500);
@@ -117,6 +118,15 @@ pub fn waits(text: &str) -> Option<Option<Duration>> {
         _ if text.contains("FROM endless") || text.contains("FROM torn") => Some(None),
         _ => None,
     }
+}
+
+/// What a query writes by a function that empties a table while it is asked, as one of the CLR's may, and the query without that. By its words it only
+/// reads.
+pub fn cleared(text: &str) -> Option<(String, String)> {
+    let called = regex(r"(?i)\bdbo\.cleared\(N'(\w+)'\)");
+    let table = called.captures(text)?.get(1)?.as_str();
+    let rest = called.replace_all(text, "1").into_owned();
+    Some((format!("DELETE FROM dbo.{table}"), rest))
 }
 
 /// Whether a value can be of the type that a statement casts it to.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use tokio::net::TcpStream;
 
-use super::batches::{Statement, called, fits, split, waits};
+use super::batches::{Statement, called, cleared, fits, split, waits};
 use super::calls::{Values, behind_headers};
 use super::login::{self, Encryption, Login};
 use super::peer::{self, Message, Peer};
@@ -345,7 +345,14 @@ impl<'a> Session<'a> {
         locked(&self.server.seen).statements.push(text.to_owned());
         match is_query && !upper.contains(" INTO ") {
             true => {
-                let table = self.query(text, &statement.values)?;
+                let query = match cleared(text) {
+                    Some((write, query)) => {
+                        self.write(&write)?;
+                        query
+                    }
+                    None => text.to_owned(),
+                };
+                let table = self.query(&query, &statement.values)?;
                 describe(&mut answer.out, &table.columns);
                 for cells in &table.rows {
                     answer.out.extend(row(&table.columns, cells));
