@@ -6,7 +6,9 @@ use serde_json::json;
 use souk_tests::clickhouse::{self, Recorded};
 use souk_tests::{ClickHouse, Company};
 
+use crate::formats::Sold;
 use crate::league::a_token_lets_in;
+use crate::pages::ids;
 use crate::{host, unique};
 
 const LEAGUE: &[&str] = &[
@@ -126,6 +128,47 @@ async fn real_clickhouse_is_sold_from() {
         let rows = page.at("/data/response/data").as_array().unwrap().clone();
         let ids: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
         assert_eq!(ids, wanted, "{query}");
+    }
+}
+
+/// Neither the server's own zone counts nor one that a column shows its moments in: they leave in UTC, and filters find them.
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn real_clickhouse_zones_do_not_count() {
+    let server = ClickHouse::start_in("Asia/Tokyo");
+    let database = server.database(&[
+        "CREATE TABLE shifts (id Int32, own DateTime, fine DateTime64(6), west DateTime('America/New_York'), south DateTime64(3, 'Asia/Kolkata'), day Date) ENGINE = MergeTree ORDER BY id",
+        "INSERT INTO shifts SELECT number, toDateTime('2026-01-01 00:00:00', 'UTC') + INTERVAL number MINUTE, toDateTime64('2026-01-01 00:00:00.000001', 6, 'UTC') + INTERVAL number MINUTE, \
+         toDateTime('2026-01-01 00:00:00', 'UTC') + INTERVAL number MINUTE, toDateTime64('2026-01-01 00:00:00.5', 3, 'UTC') + INTERVAL number MINUTE, toDate('2026-01-01') FROM numbers(1, 3)",
+    ]);
+    // To what it shows itself it does.
+    let shown = server.admin(&database, "SELECT own, west FROM shifts WHERE id = 1");
+    assert_eq!(shown, "2026-01-01 09:01:00\t2025-12-31 19:01:00");
+    let seller = host().await.company(&unique("clickhouse")).await;
+    let connection = seller.clickhouse(&server, &database).await;
+    let names = ["id", "own", "fine", "west", "south", "day"];
+    let filters = ["own", "fine", "west", "south"];
+    let definition = json!({"source": {"schema": database, "table": "shifts"}, "order_by": ["id"],
+        "fields": names.map(|name| json!({"name": name})),
+        "filters": filters.map(|field| json!({"field": field, "operators": ["eq", "lt", "gte", "in"]}))});
+    let sold = Sold::new(&seller, &connection, definition, 1, 100).await;
+    let page = sold.feed.get(&sold.path).await.expect(200);
+    assert_eq!(
+        page.at("/data/response/data/0"),
+        &json!({"id": 1, "own": "2026-01-01T00:01:00.000000Z", "fine": "2026-01-01T00:01:00.000001Z", "west": "2026-01-01T00:01:00.000000Z",
+            "south": "2026-01-01T00:01:00.500000Z", "day": "2026-01-01"})
+    );
+    for (query, wanted) in [
+        ("own[lt]=2026-01-01T00:03:00Z", vec![1, 2]),
+        ("own[in]=2026-01-01T09:02:00%2B09:00", vec![2]),
+        ("fine=2026-01-01T00:02:00.000001Z", vec![2]),
+        ("west[gte]=2026-01-01T00:02:00Z", vec![2, 3]),
+        ("west=2025-12-31T19:01:00-05:00", vec![1]),
+        ("south[lt]=2026-01-01T00:02:00.5Z", vec![1]),
+        ("south[in]=2026-01-01T05:33:00.5%2B05:30", vec![3]),
+    ] {
+        let page = sold.feed.get(&format!("{}?{query}", sold.path)).await;
+        assert_eq!(ids(&page.expect(200)), wanted, "{query}");
     }
 }
 

@@ -50,6 +50,18 @@ async fn a_seller_sells_from_duckdb() {
     server.is_left().await;
 }
 
+/// The server's own zone does not count: moments leave in UTC, clocks without a zone claim none, and filters find both.
+#[tokio::test]
+async fn the_zone_of_duckdb_does_not_count() {
+    let server = DuckDb::start();
+    server.admin("SET GLOBAL TimeZone = 'Asia/Tokyo'");
+    let (seller, connection) = seller(&server).await;
+    // To what it shows itself it does.
+    let shown = server.admin("SELECT CAST(min(played) AS VARCHAR) FROM league.matches");
+    assert_eq!(shown[0][0].as_deref(), Some("2026-01-01 09:01:00+09"));
+    SOLD.is_sold(&seller, &connection).await;
+}
+
 /// A text that writes may be saved by nobody; one that the host does not see through is refused before it is run, by what DuckDB's parser
 /// says of it, or by the transaction.
 #[tokio::test]

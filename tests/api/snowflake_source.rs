@@ -54,6 +54,20 @@ async fn a_seller_sells_from_snowflake() {
     assert_eq!(server.running(), 0);
 }
 
+/// The account's own zone does not count: moments of both kinds leave in UTC, clocks without a zone claim none, and filters find them.
+#[tokio::test]
+async fn the_zone_of_snowflake_does_not_count() {
+    for kind in ["timestamp_ltz", "timestamp_tz"] {
+        let server = Snowflake::start().await;
+        server.lies_in(-8 * 60);
+        server.admin(&LEAGUE.replace("timestamp_tz", kind));
+        let seller = host().await.company(&unique("snowflake")).await;
+        let connection = seller.snowflake(&server, "LEAGUE").await;
+        SOLD.is_sold(&seller, &connection).await;
+        assert_eq!(server.zones_asked_for(), ["UTC"], "{kind}");
+    }
+}
+
 /// What may write is not sent, whatever the role may do, and a token that the host shows lets a seller in.
 #[tokio::test]
 async fn what_may_write_is_not_sent_to_snowflake() {

@@ -4,6 +4,7 @@ use serde_json::json;
 use souk_tests::sqlserver::{self, Fate};
 use souk_tests::{Company, SqlServer};
 
+use crate::formats::Sold;
 use crate::league::is_stopped;
 use crate::{host, unique};
 
@@ -119,6 +120,31 @@ async fn a_seller_sells_from_sqlserver() {
     }
     let seen = server.seen();
     assert_eq!((seen.running, seen.transactions), (0, 0));
+}
+
+/// A moment that is kept on another clock than UTC's is the same moment, and a clock without a zone claims none.
+#[tokio::test]
+async fn zones_of_sqlserver_do_not_count() {
+    let server = SqlServer::start().await;
+    server.admin(
+        r#"CREATE TABLE dbo.shifts (id int NOT NULL PRIMARY KEY, seen "datetimeoffset(6)", shown "datetime2(6)", rough datetime);
+            INSERT INTO dbo.shifts VALUES (1, '2026-01-01T09:01:00.5000000+09:00', '2026-01-01T09:01:00.5000000', '2026-01-01T09:01:00.0030000');
+            INSERT INTO dbo.shifts VALUES (2, '2025-12-31T19:31:00.0000010-04:30', '2025-12-31T19:31:00.0000010', '2025-12-31T19:31:00.0000000');
+            INSERT INTO dbo.shifts VALUES (3, NULL, NULL, NULL);"#,
+    );
+    let (seller, connection) = seller(&server, sqlserver::USER).await;
+    let names = ["id", "seen", "shown", "rough"];
+    let definition = json!({"source": {"schema": "dbo", "table": "shifts"}, "order_by": ["id"], "fields": names.map(|name| json!({"name": name}))});
+    let sold = Sold::new(&seller, &connection, definition, 1, 10).await;
+    let page = sold.feed.get(&sold.path).await.expect(200);
+    assert_eq!(
+        page.at("/data/response/data"),
+        &json!([
+            {"id": 1, "seen": "2026-01-01T00:01:00.500000Z", "shown": "2026-01-01T09:01:00.500000", "rough": "2026-01-01T09:01:00.003000"},
+            {"id": 2, "seen": "2026-01-01T00:01:00.000001Z", "shown": "2025-12-31T19:31:00.000001", "rough": "2025-12-31T19:31:00.000000"},
+            {"id": 3, "seen": null, "shown": null, "rough": null},
+        ])
+    );
 }
 
 /// A login that may write is told as one, by the server's own word: nothing is written, since triggers would run.

@@ -55,6 +55,17 @@ async fn a_seller_sells_from_trino() {
     assert_eq!((server.running(), server.transactions()), (0, 0));
 }
 
+/// Moments that are kept on another clock than UTC's are the same moments, and clocks without a zone claim none.
+#[tokio::test]
+async fn zones_of_trino_do_not_count() {
+    for minutes in [9 * 60, -(4 * 60 + 30)] {
+        let server = Trino::start().await;
+        server.keeps_moments(minutes);
+        let (seller, connection) = seller(&server).await;
+        SOLD.is_sold(&seller, &connection).await;
+    }
+}
+
 /// Who connects without TLS sends no password, and is told so.
 #[tokio::test]
 async fn a_password_is_not_sent_to_trino_in_clear_text() {

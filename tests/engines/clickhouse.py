@@ -63,7 +63,7 @@ class Front(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-ClickHouse-Server-Display-Name", "chdb")
-        self.send_header("X-ClickHouse-Timezone", "UTC")
+        self.send_header("X-ClickHouse-Timezone", ZONE)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
@@ -203,6 +203,7 @@ if __name__ == "__main__":
         import chdb
 
         KEPT = chdb.connect(":memory:")
+        ZONE = KEPT.query("SELECT timezone()", "TabSeparated").bytes().decode().strip()
         server = Server(("127.0.0.1", 0), Front)
         print(server.server_port, flush=True)
         server.serve_forever()

@@ -53,12 +53,18 @@ impl ClickHouse {
 
     /// A server of a test's own, for one that looks at all that there is.
     pub fn start() -> ClickHouse {
+        ClickHouse::start_in("UTC")
+    }
+
+    /// The same on a machine whose clock shows this zone, as `timezone` of a server's has it.
+    pub fn start_in(zone: &str) -> ClickHouse {
         let python = std::env::var_os(PYTHON)
             .unwrap_or_else(|| panic!("{PYTHON} is not set: {WHY_IGNORED}"));
         let front = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("engines/clickhouse.py");
         let mut command = Command::new(python);
         command
             .arg(front)
+            .env("TZ", zone)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut server = spawn_tied(command, libc::SIGKILL).expect("python starts");

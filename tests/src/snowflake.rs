@@ -11,7 +11,7 @@ mod tables;
 mod token;
 mod values;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -68,6 +68,9 @@ struct Server {
     turned_away: Mutex<Vec<(u16, bool)>>,
     /// How long a statement takes at the least.
     takes: Mutex<Duration>,
+    /// Minutes east of Greenwich, of the clocks of sessions that ask for no zone; and the zones that sessions have asked for.
+    zone: Mutex<i128>,
+    zones: Mutex<BTreeSet<String>>,
 }
 
 /// A statement that was taken.
@@ -90,6 +93,7 @@ struct Asked {
     role: Option<String>,
     values: Vec<values::Typed>,
     formats: Formats,
+    zone: Option<String>,
     rows_max: usize,
 }
 
@@ -165,6 +169,16 @@ impl Snowflake {
     /// From now on a statement takes so long, as it does where a warehouse runs it.
     pub fn takes(&self, at_least: Duration) {
         *locked(&self.state.takes) = at_least;
+    }
+
+    /// From now on sessions that ask for no zone show moments on a clock so many minutes east of Greenwich (`TIMEZONE` of the account).
+    pub fn lies_in(&self, minutes: i128) {
+        *locked(&self.state.zone) = minutes;
+    }
+
+    /// The zones that sessions have asked for, and `-` where one has not.
+    pub fn zones_asked_for(&self) -> Vec<String> {
+        locked(&self.state.zones).iter().cloned().collect()
     }
 
     /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET`, `GET 1` (a part), `POST cancel`.
@@ -317,6 +331,8 @@ impl Server {
             requests: Mutex::default(),
             turned_away: Mutex::default(),
             takes: Mutex::default(),
+            zone: Mutex::default(),
+            zones: Mutex::default(),
         })
     }
 
@@ -346,7 +362,13 @@ impl Server {
     }
 
     fn begin(&self, request_id: String, body: &Value) -> Result<String, Failure> {
-        let asked = Asked::read(body)?;
+        let mut asked = Asked::read(body)?;
+        let zone = asked.zone.clone().unwrap_or_else(|| "-".to_owned());
+        // Of those that have a name it knows this one.
+        if zone != "UTC" {
+            asked.formats.zone = *locked(&self.zone);
+        }
+        locked(&self.zones).insert(zone);
         let takes = match () {
             _ if asked.text.contains("FROM endless") => None,
             _ if asked.text.contains("FROM slow") => Some(SLOW),
@@ -462,7 +484,9 @@ impl Asked {
                 date: parameter("DATE_OUTPUT_FORMAT").is_some(),
                 time: parameter("TIME_OUTPUT_FORMAT").is_some(),
                 timestamp: parameter("TIMESTAMP_NTZ_OUTPUT_FORMAT").is_some(),
+                zone: 0,
             },
+            zone: parameter("TIMEZONE"),
             rows_max: parameter("ROWS_PER_RESULTSET")
                 .and_then(|rows| rows.parse().ok())
                 .filter(|rows| *rows > 0)

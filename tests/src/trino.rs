@@ -155,6 +155,11 @@ impl Trino {
         locked(&self.state.tables).admin(sql);
     }
 
+    /// From now on moments of tables are on the clock of those so many minutes east of Greenwich.
+    pub fn keeps_moments(&self, minutes: i64) {
+        locked(&self.state.tables).zone = minutes;
+    }
+
     /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET queued`, `GET executing`, `DELETE executing`.
     pub fn requests(&self) -> Vec<String> {
         locked(&self.state.requests).clone()

@@ -21,6 +21,8 @@ pub struct Formats {
     pub date: bool,
     pub time: bool,
     pub timestamp: bool,
+    /// Minutes east of Greenwich, of the session's clock.
+    pub zone: i128,
 }
 
 #[derive(Clone, Debug)]
@@ -189,16 +191,11 @@ impl Held {
                 false => seconds(*nanos).into(),
             },
             Held::Moment(nanos) => match formats.timestamp {
-                true => format!("{}+00:00", formatted(*nanos)).into(),
+                true => on_a_clock(*nanos, formats.zone).into(),
                 false => seconds(*nanos).into(),
             },
             Held::Zoned(nanos, zone) => match formats.timestamp {
-                true => {
-                    let local = formatted(nanos + zone * MINUTE_NS);
-                    let sign = if *zone < 0 { '-' } else { '+' };
-                    let (hours, minutes) = (zone.abs() / 60, zone.abs() % 60);
-                    format!("{local}{sign}{hours:02}:{minutes:02}").into()
-                }
+                true => on_a_clock(*nanos, *zone).into(),
                 false => format!("{} {}", seconds(*nanos), zone + 1_440).into(),
             },
         }
@@ -214,6 +211,14 @@ fn seconds(nanos: i128) -> String {
         nanos / 1_000_000_000,
         nanos % 1_000_000_000
     )
+}
+
+/// What a clock shows that is so many minutes east of Greenwich, and how far it is.
+fn on_a_clock(nanos: i128, zone: i128) -> String {
+    let local = formatted(nanos + zone * MINUTE_NS);
+    let sign = if zone < 0 { '-' } else { '+' };
+    let (hours, minutes) = (zone.abs() / 60, zone.abs() % 60);
+    format!("{local}{sign}{hours:02}:{minutes:02}")
 }
 
 fn formatted(nanos: i128) -> String {

@@ -22,13 +22,15 @@ pub struct Table {
 
 pub struct Tables {
     tables: crate::tables::Tables,
+    /// Minutes east of Greenwich, of the clock that moments are on.
+    pub zone: i64,
 }
 
 impl Tables {
     pub fn new() -> Tables {
         let tables = crate::tables::Tables::new("bigint");
         tables.describe();
-        Tables { tables }
+        Tables { tables, zone: 0 }
     }
 
     pub fn admin(&self, sql: &str) {
@@ -47,7 +49,10 @@ impl Tables {
             std::mem::swap(rows, offset);
         }
         let found = self.tables.ask(&text, &bound);
-        found.map(table).map_err(|wrong| failure(wrong, values))
+        match found {
+            Ok(found) => Ok(table(found, self.zone)),
+            Err(wrong) => Err(failure(wrong, values)),
+        }
     }
 
     /// Runs a statement that writes.
@@ -160,7 +165,7 @@ fn bound(typed: &Typed) -> Sqlite {
     }
 }
 
-fn table(found: Found) -> Table {
+fn table(found: Found, zone: i64) -> Table {
     let declared = found.declared.iter().enumerate();
     let kinds: Vec<Kind> = declared
         .map(|(at, declared)| {
@@ -184,7 +189,7 @@ fn table(found: Found) -> Table {
         let cells = row
             .iter()
             .zip(&kinds)
-            .map(|(value, kind)| cell(kind, value));
+            .map(|(value, kind)| cell(kind, value, zone));
         cells.collect()
     };
     let rows = found.rows.iter().map(cells).collect();
@@ -194,7 +199,7 @@ fn table(found: Found) -> Table {
     }
 }
 
-fn cell(kind: &Kind, value: &Sqlite) -> Value {
+fn cell(kind: &Kind, value: &Sqlite, zone: i64) -> Value {
     let (name, numbers, behind) = match kind {
         Kind::Scalar(name, numbers, behind) => (name.as_str(), numbers.as_slice(), *behind),
         _ => ("", &[][..], ""),
@@ -206,13 +211,24 @@ fn cell(kind: &Kind, value: &Sqlite) -> Value {
         ("decimal", ValueRef::Integer(number)) => decimal(number as f64, numbers),
         ("decimal", ValueRef::Real(number)) => decimal(number, numbers),
         ("timestamp", ValueRef::Integer(micros)) if behind == "with time zone" => {
-            format!("{} UTC", iso8601(micros).replace('T', " ")).into()
+            moment(micros, zone).into()
         }
         ("double" | "real", ValueRef::Integer(number)) => literals::float(number as f64),
         (_, ValueRef::Integer(number)) => number.into(),
         (_, ValueRef::Real(number)) => literals::float(number),
         (_, ValueRef::Text(text)) => String::from_utf8_lossy(text).into(),
         (_, ValueRef::Blob(bytes)) => STANDARD.encode(bytes).into(),
+    }
+}
+
+/// What the clock there shows, and how far it is from Greenwich.
+fn moment(micros: i64, zone: i64) -> String {
+    let shown = iso8601(micros + zone * 60_000_000).replace('T', " ");
+    let (hours, minutes) = (zone.abs() / 60, zone.abs() % 60);
+    match zone {
+        0 => format!("{shown} UTC"),
+        1.. => format!("{shown} +{hours:02}:{minutes:02}"),
+        _ => format!("{shown} -{hours:02}:{minutes:02}"),
     }
 }
 
