@@ -9,6 +9,7 @@ use souk_tests::{ClickHouse, Company};
 use crate::formats::Sold;
 use crate::league::a_token_lets_in;
 use crate::pages::ids;
+use crate::paid_faults::Sale;
 use crate::{host, unique};
 
 const LEAGUE: &[&str] = &[
@@ -172,6 +173,19 @@ async fn real_clickhouse_zones_do_not_count() {
     }
 }
 
+/// Waits until so many statements run at the server that have this in them.
+async fn until(server: &ClickHouse, what: &str, running: &str) {
+    let processes = format!(
+        "SELECT count() FROM system.processes WHERE query LIKE '%{what}%' AND query NOT LIKE '%system.processes%'"
+    );
+    let since = Instant::now();
+    while server.admin("default", &processes) != running {
+        let waited = since.elapsed();
+        assert!(waited < Duration::from_secs(20), "{what}: not {running}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// What nobody waits for any more stops at the source, long before its time is over.
 #[tokio::test]
 #[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
@@ -180,25 +194,44 @@ async fn real_clickhouse_stops_what_is_abandoned() {
     let (seller, connection, _) = seller().await;
     let slow = "SELECT COUNT(*) FROM numbers(100000000000) WHERE sipHash64(number) = 7";
     let asset = seller.asset(&connection, json!({"sql_logic": slow})).await;
-    let running = || {
-        server.admin(
-            "default",
-            "SELECT count() FROM system.processes WHERE query LIKE '%100000000000%' AND query NOT LIKE '%system.processes%'",
-        )
-    };
     let path = seller.path(&format!("/assets/{asset}/execute"));
     let client = seller.client.clone();
     let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
-    let since = Instant::now();
-    while running() != "1" {
-        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(server, "100000000000", "1").await;
     let since = Instant::now();
     call.abort();
-    while running() != "0" {
-        assert!(since.elapsed() < Duration::from_secs(15), "it goes on");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(server, "100000000000", "0").await;
     println!("stopped after {:?}", since.elapsed());
+}
+
+/// What takes too long stops at the source: at the end of the connection's time or of the asset's, and, of a user whose profile takes no setting, so that
+/// the server knows of neither, because it is killed. It costs the buyer nothing, and the next one is answered.
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn real_clickhouse_stops_what_takes_too_long() {
+    let server = ClickHouse::start();
+    let database = server.database(&[]);
+    for (user, connection_ms, asset_ms, code) in [
+        ("souk", 1_000, 30_000, Some("statement_timeout")),
+        // Whether the server or the host is the first to notice.
+        ("souk", 60_000, 1_500, None),
+        ("fixed", 60_000, 1_500, Some("deadline_exceeded")),
+    ] {
+        let seller = host().await.company(&unique("clickhouse")).await;
+        let credentials = json!({"username": user, "password": server.password}).to_string();
+        let fields = json!({"credential_type": "PASSWORD", "credentials": credentials, "base_url": server.base_url(), "database": database,
+            "statement_timeout_ms": connection_ms});
+        let connection = seller.connection("clickhouse", fields).await;
+        let asset = json!({"timeout_ms": asset_ms, "sql_logic": "SELECT COUNT(*) AS n FROM numbers(:n) WHERE sipHash64(number) = 7",
+            "parameters": [{"name": "n", "type": "integer", "default": 10}]});
+        let sale = Sale::of(seller, &connection, asset).await;
+        let call = sale.buy(json!({"n": 100_000_000_000_i64}));
+        let (refusal, ()) = tokio::join!(call, until(&server, "sipHash64", "1"));
+        let refusal = sale.assert_free(refusal, 504, "EXECUTION_TIMEOUT", "source");
+        let refusal = refusal.await;
+        let told = refusal.at("/error/details/fault_code");
+        assert!(code.is_none_or(|code| told == code), "{user}: {told}");
+        until(&server, "sipHash64", "0").await;
+        sale.assert_works(json!({})).await;
+    }
 }
