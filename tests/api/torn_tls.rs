@@ -147,7 +147,7 @@ async fn a_torn_answer_of_trino_costs_the_buyer_nothing() {
     sale.assert_works(json!({})).await;
 }
 
-/// Snowflake, whose statement is stopped whose answer was lost.
+/// Snowflake, at which a statement is stopped when its answer is lost.
 #[tokio::test]
 async fn a_torn_answer_of_snowflake_costs_the_buyer_nothing() {
     let server = Snowflake::start().await;

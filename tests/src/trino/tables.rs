@@ -49,10 +49,8 @@ impl Tables {
             std::mem::swap(rows, offset);
         }
         let found = self.tables.ask(&text, &bound);
-        match found {
-            Ok(found) => Ok(table(found, self.zone)),
-            Err(wrong) => Err(failure(wrong, values)),
-        }
+        let told = found.map(|found| table(found, self.zone));
+        told.map_err(|wrong| failure(wrong, values))
     }
 
     /// Runs a statement that writes.
