@@ -4,6 +4,7 @@ mod alerts;
 mod audit;
 mod bigquery_source;
 mod bounds;
+mod breadth;
 mod changes;
 mod charges;
 mod clickhouse_source;
