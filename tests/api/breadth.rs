@@ -1,4 +1,4 @@
-//! What sellers write for PostgreSQL, through souk and through the source's own client: the same values, to the last digit, or
+//! What sellers write for PostgreSQL and for SQLite, through souk and through the source's own client: the same values, to the last digit, or
 //! the code with which it is refused. The statements are in the files of `breadth/`, a block each; `blocks.rs` says what is in a block, and
 //! who misses a statement adds one.
 //!
@@ -8,6 +8,7 @@
 mod blocks;
 mod postgres;
 mod spelling;
+mod sqlite;
 
 use reqwest::Method;
 use serde::Deserialize;
@@ -96,6 +97,33 @@ async fn what_sellers_write_for_postgres_is_answered_to_the_last_digit() {
         faults.extend(fault(&seller, &connection, &block, told).await);
     }
     assert!(refused.len() >= 70 && answered >= 165, "{answered} answers");
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{}",
+        faults.len(),
+        faults.join("\n\n")
+    );
+}
+
+#[tokio::test]
+async fn what_sellers_write_for_sqlite_is_answered_to_the_last_digit() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("breadth.db");
+    let native = rusqlite::Connection::open(&path).expect("a database");
+    native.execute_batch(sqlite::SCHEMA).expect("the schema");
+    let seller = host().await.company(&unique("breadth")).await;
+    let file = std::fs::read(&path).expect("the file");
+    let connection = seller.sqlite("breadth.db", file).await;
+    // Before the others, which would see it if one of them changed anything.
+    let refused = blocks::read(sqlite::REFUSED);
+    let mut faults = refusals(&seller, &connection, &refused).await;
+    let mut answered = 0;
+    for block in sqlite::ANSWERED.into_iter().flat_map(blocks::read) {
+        let told = sqlite::told(&native, &block);
+        answered += usize::from(has_values(&told));
+        faults.extend(fault(&seller, &connection, &block, told).await);
+    }
+    assert!(refused.len() >= 50 && answered >= 105, "{answered} answers");
     assert!(
         faults.is_empty(),
         "{}\n\n{}",
