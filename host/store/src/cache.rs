@@ -29,6 +29,8 @@ const SHARDS: usize = 16;
 const FRONT_MAX: usize = 1_024;
 /// A value that takes more is a large one, if values of its cache are weighed.
 const SMALL_BYTES_MAX: usize = 32 << 10;
+/// How many owners have room for as many large values as one may have: fewer never keep another one's out.
+const OWNERS: usize = 8;
 
 /// A cached value. Cheap to clone: its holders are counted for the thread that read it.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,7 +80,7 @@ struct Inner<K: Send, V: Send + Sync> {
     /// Locked before a shard, and not at all to read.
     index: Mutex<Index<K>>,
     origins: Box<Origins<K, V>>,
-    bytes: Box<Bytes<V>>,
+    weigh: Box<Weigh<V>>,
     topics: Vec<Topic>,
     epoch: AtomicU64,
     /// Advances with each value that leaves the shards, while its shard is locked: for all readers that is one moment.
@@ -107,8 +109,8 @@ impl<K, V> Default for Front<K, V> {
 
 /// What a value was made from.
 type Origins<K, V> = dyn Fn(&K, &V) -> Vec<(Topic, Arc<str>)> + Send + Sync;
-/// What a value takes in memory, about.
-type Bytes<V> = dyn Fn(&V) -> usize + Send + Sync;
+/// Whose a value is, and what it takes in memory, about.
+type Weigh<V> = dyn Fn(&V) -> (&str, usize) + Send + Sync;
 
 impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cache<K, V> {
     /// A cache of at most about `entries_max` values. A value is made from one thing of each of `topics`, whose ids `origins` tells, and is
@@ -119,17 +121,19 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         topics: [Topic; N],
         origins: impl Fn(&K, &V) -> [Arc<str>; N] + Send + Sync + 'static,
     ) -> Self {
-        Self::weighed(db, (entries_max, usize::MAX), topics, origins, |_| 0)
+        let bounds = (entries_max, usize::MAX);
+        Self::weighed(db, bounds, topics, origins, |_| ("", 0))
     }
 
-    /// The same of values of which some are large: beyond 32 KiB each, as `bytes` says. Those take at most `large_bytes_max` together, and only
-    /// they make room for each other: whoever has many keeps nobody's small ones out.
+    /// The same of values of which some are large: beyond 32 KiB each, as `weigh` says. Those take at most `large_bytes_max` together, those of
+    /// one owner an eighth of it, and only they make room for each other, an owner's own ones first: whoever has many keeps nobody's small ones out,
+    /// and needs seven others to keep out anybody's large ones.
     pub fn weighed<const N: usize>(
         db: &Db,
         (entries_max, large_bytes_max): (usize, usize),
         topics: [Topic; N],
         origins: impl Fn(&K, &V) -> [Arc<str>; N] + Send + Sync + 'static,
-        bytes: impl Fn(&V) -> usize + Send + Sync + 'static,
+        weigh: impl Fn(&V) -> (&str, usize) + Send + Sync + 'static,
     ) -> Self {
         let inner = Arc::new(Inner {
             shards: std::array::from_fn(|_| RwLock::default()),
@@ -138,7 +142,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             origins: Box::new(move |key, value| {
                 topics.into_iter().zip(origins(key, value)).collect()
             }),
-            bytes: Box::new(bytes),
+            weigh: Box::new(weigh),
             topics: topics.to_vec(),
             epoch: AtomicU64::new(0),
             departures: CachePadded::default(),
@@ -217,7 +221,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             return;
         }
         let origins = (self.inner.origins)(&key, value);
-        let bytes = (self.inner.bytes)(value);
+        let (owner, bytes) = (self.inner.weigh)(value);
         let mut index = self.inner.index.lock();
         // Checked under the lock: a change advances the epoch first and then takes the lock.
         if self.epoch() != epoch {
@@ -226,7 +230,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         if bytes > SMALL_BYTES_MAX {
             // What it replaces makes room for it first.
             index.remove(&key);
-            self.make_room(&mut index, bytes);
+            self.make_room(&mut index, owner, bytes);
         }
         let mut shard = self.shard(&key).write();
         if shard.len() >= self.inner.shard_max
@@ -238,18 +242,16 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         }
         index.insert(&key, origins);
         if bytes > SMALL_BYTES_MAX {
-            index.weigh(&key, bytes);
+            index.weigh(&key, owner, bytes);
         }
         if shard.insert(key, value.clone()).is_some() {
             self.departed();
         }
     }
 
-    /// Drops large values until there is room for so many bytes more.
-    fn make_room(&self, index: &mut Index<K>, bytes: usize) {
-        while index.large_bytes + bytes > self.inner.large_bytes_max
-            && let Some(victim) = index.large.keys().next().cloned()
-        {
+    /// Drops large values until there is room for so many bytes more of this owner's.
+    fn make_room(&self, index: &mut Index<K>, owner: &str, bytes: usize) {
+        while let Some(victim) = index.in_the_way(owner, bytes, self.inner.large_bytes_max) {
             index.remove(&victim);
             self.leave(&victim);
         }
@@ -318,9 +320,23 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
 struct Index<K> {
     keys: HashMap<Topic, HashMap<Arc<str>, HashSet<K>>>,
     origins: HashMap<K, Vec<(Topic, Arc<str>)>>,
-    large: HashMap<K, usize>,
+    large: HashMap<K, Large>,
     /// Of all of these.
     large_bytes: usize,
+    /// By owner: who has none is not there.
+    owned: HashMap<Arc<str>, Owned<K>>,
+}
+
+/// What is known of a large value.
+struct Large {
+    owner: Arc<str>,
+    bytes: usize,
+}
+
+/// The large values of one owner.
+struct Owned<K> {
+    bytes: usize,
+    keys: HashSet<K>,
 }
 
 impl<K> Default for Index<K> {
@@ -330,6 +346,7 @@ impl<K> Default for Index<K> {
             origins: HashMap::new(),
             large: HashMap::new(),
             large_bytes: 0,
+            owned: HashMap::new(),
         }
     }
 }
@@ -345,9 +362,46 @@ impl<K: Hash + Eq + Clone> Index<K> {
     }
 
     /// Of a large value that has just been inserted.
-    fn weigh(&mut self, key: &K, bytes: usize) {
-        self.large.insert(key.clone(), bytes);
+    fn weigh(&mut self, key: &K, owner: &str, bytes: usize) {
+        let owner: Arc<str> = owner.into();
+        let owned = self.owned.entry(owner.clone());
+        let owned = owned.or_insert_with(|| Owned {
+            bytes: 0,
+            keys: HashSet::new(),
+        });
+        owned.bytes += bytes;
+        owned.keys.insert(key.clone());
         self.large_bytes += bytes;
+        self.large.insert(key.clone(), Large { owner, bytes });
+    }
+
+    /// A large value that has to go before so many bytes of this owner's can come: one of its own where it has its share, else anybody's.
+    fn in_the_way(&self, owner: &str, bytes: usize, bytes_max: usize) -> Option<K> {
+        let owned = self.owned.get(owner);
+        match owned.filter(|owned| owned.bytes + bytes > bytes_max / OWNERS) {
+            Some(owned) => owned.keys.iter().next().cloned(),
+            None if self.large_bytes + bytes > bytes_max => self.large.keys().next().cloned(),
+            None => None,
+        }
+    }
+
+    /// Of a large value that goes.
+    fn lighten<Q>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let Some(Large { owner, bytes }) = self.large.remove(key) else {
+            return;
+        };
+        self.large_bytes -= bytes;
+        if let Some(owned) = self.owned.get_mut(&owner) {
+            owned.bytes -= bytes;
+            owned.keys.remove(key);
+            if owned.keys.is_empty() {
+                self.owned.remove(&owner);
+            }
+        }
     }
 
     fn remove<Q>(&mut self, key: &Q)
@@ -355,7 +409,7 @@ impl<K: Hash + Eq + Clone> Index<K> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.large_bytes -= self.large.remove(key).unwrap_or_default();
+        self.lighten(key);
         for (topic, id) in self.origins.remove(key).unwrap_or_default() {
             let Some(by_id) = self.keys.get_mut(&topic) else {
                 continue;
@@ -383,6 +437,7 @@ mod tests {
 
     const PRODUCTS: usize = 2_000;
     const SELLERS: usize = 100;
+    const LARGE: usize = SMALL_BYTES_MAX + 1;
 
     async fn store() -> (tempfile::TempDir, Db) {
         let directory = tempfile::tempdir().unwrap();
@@ -512,46 +567,82 @@ mod tests {
         assert_eq!(other.get(&one), None);
     }
 
+    /// A cache of texts that are their owner's: the digits that they begin with say whose. Large ones have room for so many.
+    fn texts(db: &Db, large_max: usize) -> Cache<String, String> {
+        Cache::weighed(
+            db,
+            (PRODUCTS * SHARDS, large_max * LARGE),
+            [Topic::Product],
+            |id: &String, _: &String| [id.as_str().into()],
+            |text: &String| (text.trim_end_matches('x'), text.len()),
+        )
+    }
+
+    /// Keeps a text of an owner's.
+    fn keep(cache: &Cache<String, String>, key: &str, owner: usize, bytes: usize) {
+        let text = Arc::new(format!("{owner:x<bytes$}"));
+        cache.keep(key.to_owned(), &text, cache.epoch());
+    }
+
+    /// Those of a hundred keys that are kept.
+    fn kept(cache: &Cache<String, String>, kind: &str) -> Vec<String> {
+        let keys = (0..100).map(|one| format!("{kind} {one}"));
+        keys.filter(|key| cache.get(key).is_some()).collect()
+    }
+
     /// Large values have a bound together and make room for each other; small ones stay, whoever has many large ones.
     #[tokio::test]
     async fn large_values_are_bounded_by_bytes() {
-        const LARGE: usize = SMALL_BYTES_MAX + 1;
         let (_directory, db) = store().await;
-        let bounds = (PRODUCTS * SHARDS, 10 * LARGE);
-        let cache: Cache<String, String> = Cache::weighed(
-            &db,
-            bounds,
-            [Topic::Product],
-            |id: &String, _: &String| [id.as_str().into()],
-            String::len,
-        );
-        let keep = |key: &str, bytes: usize| {
-            let value = Arc::new("x".repeat(bytes));
-            cache.keep(key.to_owned(), &value, cache.epoch());
-        };
-        let has = |kind: &str| -> Vec<String> {
-            let keys = (0..100).map(|one| format!("{kind} {one}"));
-            keys.filter(|key| cache.get(key).is_some()).collect()
-        };
+        let cache = texts(&db, 10);
         for one in 0..100 {
-            keep(&format!("small {one}"), 10);
+            keep(&cache, &format!("small {one}"), one, 10);
             let large = format!("large {one}");
-            keep(&large, LARGE);
+            keep(&cache, &large, one, LARGE);
             assert!(cache.get(&large).is_some());
         }
-        assert_eq!((has("small").len(), has("large").len()), (100, 10));
+        let large = kept(&cache, "large");
+        assert_eq!((kept(&cache, "small").len(), large.len()), (100, 10));
         // One takes its own place, and makes room whatever way it leaves.
-        let large = has("large");
-        keep(&large[0], LARGE);
-        assert_eq!(has("large"), large);
-        let bytes = || cache.inner.index.lock().large_bytes;
+        keep(&cache, &large[0], 1_000, LARGE);
+        assert_eq!(kept(&cache, "large"), large);
+        let bytes = || {
+            let index = cache.inner.index.lock();
+            let owned = index.owned.values().map(|owned| owned.bytes);
+            assert_eq!(owned.sum::<usize>(), index.large_bytes);
+            index.large_bytes
+        };
         assert_eq!(bytes(), 10 * LARGE);
         cache.forget(Topic::Product, &large[0]);
         cache.remove(&large[1]);
-        keep(&large[2], 10);
+        keep(&cache, &large[2], 1_000, 10);
         assert_eq!(bytes(), 7 * LARGE);
         cache.clear();
         assert_eq!(bytes(), 0);
+    }
+
+    /// Whoever has many large values has an eighth of the room for them, and makes room for its own only; what is alone may be larger.
+    #[tokio::test]
+    async fn an_owner_has_its_share_of_large_values() {
+        let (_directory, db) = store().await;
+        let cache = texts(&db, 2 * OWNERS);
+        for owner in 1..=6 {
+            for one in 0..2 {
+                keep(&cache, &format!("others {owner}{one}"), owner, LARGE);
+            }
+        }
+        for one in 0..100 {
+            keep(&cache, &format!("busy {one}"), 7, LARGE);
+            assert!(cache.get(&format!("busy {one}")).is_some());
+            let (others, busy) = (kept(&cache, "others"), kept(&cache, "busy"));
+            assert_eq!((others.len(), busy.len()), (12, (one + 1).min(2)));
+        }
+        keep(&cache, "busy 100", 7, 3 * LARGE);
+        assert!(cache.get("busy 100").is_some() && kept(&cache, "busy").is_empty());
+        assert_eq!(kept(&cache, "others").len(), 12);
+        // Its room is another one's when it has left.
+        cache.remove("busy 100");
+        assert!(!cache.inner.index.lock().owned.contains_key("7"));
     }
 
     /// The index knows what is cached and nothing else, whatever way an entry went.

@@ -19,7 +19,7 @@ pub type EndpointSnapshot = Snapshot<EndpointId>;
 
 /// Products in use at once; a snapshot is a few kB.
 const SNAPSHOTS_MAX: usize = 10_000;
-/// All together that are more: with a long statement, or members of up to 64 KiB each, some hundred kB.
+/// All together that are more: with a long statement, or members of up to 64 KiB each, some hundred kB. One seller's have an eighth of it.
 const LARGE_BYTES_MAX: usize = 256 << 20;
 /// A snapshot has its texts as they are stored, and what was read of them: values, names and a statement.
 const TIMES_AS_STORED: usize = 4;
@@ -104,7 +104,10 @@ impl<K: Sells> InUse<K> {
                 (SNAPSHOTS_MAX, LARGE_BYTES_MAX),
                 [Topic::Product, Topic::Price, Topic::Company, own, platforms],
                 |id: &K, product: &Snapshot<K>| ids(id.as_ref(), &product.row.company_id),
-                |product: &Snapshot<K>| TIMES_AS_STORED * product.row.text_bytes(),
+                |product: &Snapshot<K>| {
+                    let row = &product.row;
+                    (row.company_id.as_str(), TIMES_AS_STORED * row.text_bytes())
+                },
             ),
             slugs: Cache::new(
                 db,
@@ -149,8 +152,8 @@ mod tests {
 
     use super::*;
 
-    /// A product whose source is named by so many bytes.
-    fn product(bytes: usize) -> AssetSnapshot {
+    /// A seller's product whose source is named by so many bytes.
+    fn product(seller: &CompanyId, bytes: usize) -> AssetSnapshot {
         let details = AssetDetails {
             asset_type: AssetType::Calculation,
             sport: None,
@@ -178,7 +181,7 @@ mod tests {
         let (id, at) = (AssetId::generate(), Timestamp::from_micros(0));
         let row = Row {
             id: id.clone(),
-            company_id: CompanyId::generate(),
+            company_id: seller.clone(),
             company_handle: "acme".to_owned(),
             user_id: UserId::generate(),
             written,
@@ -203,15 +206,15 @@ mod tests {
         }
     }
 
-    /// However many large products are in use, they take so many bytes together, and small ones stay beside them.
+    /// However many large products are in use, they take so many bytes together, one seller's an eighth of them, and small ones stay beside them.
     #[tokio::test]
     async fn large_products_in_use_are_bounded_by_bytes() {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", directory.path().join("souk.db").display());
         let db = Db::open(&OpenOptions::new(url)).await.unwrap();
         let snapshots = Products::new(&db).assets.snapshots;
-        let keep = |bytes: usize, number: usize| -> Vec<AssetId> {
-            let product = Arc::new(product(bytes));
+        let keep = |seller: &CompanyId, bytes: usize, number: usize| -> Vec<AssetId> {
+            let product = Arc::new(product(seller, bytes));
             let ids: Vec<AssetId> = (0..number).map(|_| AssetId::generate()).collect();
             for id in &ids {
                 snapshots.keep(id.clone(), &product, snapshots.epoch());
@@ -220,9 +223,19 @@ mod tests {
         };
         let kept = |ids: &[AssetId]| ids.iter().filter(|id| snapshots.get(*id).is_some()).count();
         let most = LARGE_BYTES_MAX / (TIMES_AS_STORED * (60 << 10));
-        let small = keep(1 << 10, 100);
-        let large = keep(60 << 10, 2 * most);
-        assert!((most / 2..=most).contains(&kept(&large)));
+        let share = most / 8;
+        let sellers: Vec<CompanyId> = (0..16).map(|_| CompanyId::generate()).collect();
+        let small = keep(&sellers[0], 1 << 10, 100);
+        let others = keep(&sellers[1], 60 << 10, share / 2);
+        let large = keep(&sellers[0], 60 << 10, 2 * most);
+        assert!((share / 2..=share).contains(&kept(&large)));
+        assert_eq!(kept(&others), others.len());
+        let all = sellers.iter();
+        let all: Vec<AssetId> = all
+            .flat_map(|seller| keep(seller, 60 << 10, share))
+            .collect();
+        let all = [all, others, large].concat();
+        assert!((most / 2..=most).contains(&kept(&all)));
         assert_eq!(kept(&small), small.len());
     }
 }
