@@ -15,6 +15,10 @@ use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, RequestId, T
 use souk_domain::money::{CENTS_PER_CREDIT, Credits, UsdCents, split};
 use souk_domain::products::ProductType;
 use souk_domain::time::Timestamp;
+use std::time::Duration;
+
+/// A transaction is committed so long after its time, on whatever host, at the latest: what is older is all there.
+pub const COMMITTED_WITHIN: Duration = Duration::from_secs(600);
 
 /// The entries of a charge: the buyer pays the seller's and the platform's share. None for a charge of zero.
 pub fn charge_entries(buyer: &CompanyId, seller: &CompanyId, amount: Credits) -> Vec<Entry> {

@@ -189,6 +189,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0053_bounded_records.sql"),
     ),
     (54, "ends", include_str!("../migrations/0054_ends.sql")),
+    (
+        55,
+        "lines by type",
+        include_str!("../migrations/0055_lines_by_type.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

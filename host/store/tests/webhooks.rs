@@ -14,7 +14,7 @@ use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::Teller;
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
-use souk_store::{Db, Part, StoreError, Write, db, ledger, maturity};
+use souk_store::{Db, Part, StoreError, Write, db, ledger};
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
@@ -230,7 +230,7 @@ async fn the_end_of_a_payout_is_told() {
             .db
             .write(async |write| -> Result<_, StoreError> {
                 let now = support::later(db::now(), 1);
-                maturity::mature(write, &market.seller, &maturity::Recent::unseen(now), now)
+                support::mature(write, &market.seller, now, now)
                     .await
                     .unwrap();
                 let method = Method {

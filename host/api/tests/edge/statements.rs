@@ -137,13 +137,9 @@ async fn a_matured_share_is_given_back() {
     let matured = world
         .db
         .write(async |write| {
-            maturity::mature(
-                write,
-                &seller,
-                &maturity::Recent::unseen(now().after(HOUR)),
-                now(),
-            )
-            .await
+            let later = now().after(HOUR);
+            let seen = maturity::Seen::of(write, &seller, later, now()).await?;
+            maturity::mature(write, &seller, &seen, now()).await
         })
         .await
         .unwrap();

@@ -1,9 +1,9 @@
 //! Bookings other than charges, and the proof that the books are right.
 
-use crate::support::{assert_settled, credits, market, roll_back, stores};
+use crate::support::{self, assert_settled, credits, market, roll_back, stores};
 use souk_domain::ids::CompanyId;
 use souk_store::ledger::{self, Account, Entry, Transaction, TransactionType};
-use souk_store::maturity;
+use souk_store::maturity::{self, Seen};
 use souk_store::reconciliation::reconcile;
 use souk_store::refunds::{RefundError, refund};
 use souk_store::statements::{self, LineFilter, LineType};
@@ -72,7 +72,8 @@ async fn charges_are_refunded_once() {
     }
 }
 
-/// What was added up before is not looked at again: a refund since then only leaves its share for the next time.
+/// What was added up before is not looked at again: charges since then change nothing, what has left since is not moved twice, and a refund leaves
+/// its share for the next time.
 #[tokio::test]
 async fn what_was_seen_to_be_recent_stays() {
     for store in stores().await {
@@ -82,33 +83,36 @@ async fn what_was_seen_to_be_recent_stays() {
         let pause = || tokio::time::sleep(Duration::from_millis(5));
         pause().await;
         let cutoff = db::now();
+        pause().await;
         let refunded = market.charge(&teller, 3).await;
         teller.flush().await;
-        pause().await;
-        let until = db::now();
+        let see = async || {
+            let mut snapshot = store.db.snapshot().await.unwrap();
+            let seen = Seen::of(&mut snapshot, &market.seller, cutoff, db::now());
+            seen.await.unwrap()
+        };
+        let seen = see().await;
         market.charge(&teller, 1).await;
         teller.flush().await;
-        let mut read = store.db.read().await.unwrap();
-        let seen = maturity::Recent::seen(&mut read, &market.seller, cutoff, until)
-            .await
-            .unwrap();
-        drop(read);
         let charge = refunded.transaction.as_ref().unwrap();
         let refund = store
             .db
             .write(async |write| refund(write, charge, None, "late", None, db::now()).await);
         refund.await.unwrap();
-        let mature = async |recent: &maturity::Recent| {
+        let mature = async |seen: &Seen| {
             let moved = store.db.write(async |write| {
-                maturity::mature(write, &market.seller, recent, db::now()).await
+                maturity::mature(write, &market.seller, seen, db::now()).await
             });
             let moved = moved.await.unwrap();
             moved.map(|transaction| transaction.amount.get())
         };
         assert_eq!(mature(&seen).await, Some(480), "{}", store.name);
-        let unseen = maturity::Recent::unseen(cutoff);
-        assert_eq!(mature(&unseen).await, Some(120), "{}", store.name);
-        assert_eq!(mature(&unseen).await, None);
+        // As if another host had seen the same.
+        assert_eq!(mature(&seen).await, None, "{}", store.name);
+        let anew = see().await;
+        assert_eq!(mature(&anew).await, Some(120), "{}", store.name);
+        assert_eq!(mature(&anew).await, None);
+        assert_eq!(mature(&see().await).await, None);
         assert_settled(&store.db, &teller).await;
     }
 }
@@ -135,13 +139,7 @@ async fn earnings_mature_once() {
             let moved = store
                 .db
                 .write(async |write| {
-                    maturity::mature(
-                        write,
-                        &market.seller,
-                        &maturity::Recent::unseen(cutoff),
-                        db::now(),
-                    )
-                    .await
+                    support::mature(write, &market.seller, cutoff, db::now()).await
                 })
                 .await
                 .unwrap();
@@ -341,13 +339,7 @@ async fn refunds_and_charges_take_turns() {
             store
                 .db
                 .write(async |write| {
-                    maturity::mature(
-                        write,
-                        &market.seller,
-                        &maturity::Recent::unseen(db::now()),
-                        db::now(),
-                    )
-                    .await
+                    support::mature(write, &market.seller, db::now(), db::now()).await
                 })
                 .await
                 .unwrap();

@@ -6,7 +6,7 @@
 mod client;
 mod verdict;
 
-use crate::support::{Market, credits, later, market, open, postgres, roll_back};
+use crate::support::{Market, credits, later, market, mature, open, postgres, roll_back};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use souk_domain::ids::{CompanyId, ExecutionId, PayoutId, TopUpId, TransactionId};
@@ -19,7 +19,7 @@ use souk_store::reconciliation::reconcile;
 use souk_store::refunds::{RefundError, refund};
 use souk_store::teller::{HoldError, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::top_ups::{self, NewTopUp};
-use souk_store::{Db, Fields, StoreError, db, maturity, payment_events};
+use souk_store::{Db, Fields, StoreError, db, payment_events};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

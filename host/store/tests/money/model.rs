@@ -1,7 +1,7 @@
 //! The money of the store against a simple model: whatever is interleaved, on both backends.
 
 use crate::support::{
-    Market, Store, assert_settled, credits, grant, later, market, open, postgres, sqlite,
+    Market, Store, assert_settled, credits, grant, later, market, mature, open, postgres, sqlite,
 };
 use futures_util::future::join_all;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError
 use souk_store::refunds::{RefundError, refund};
 use souk_store::teller::{Balance, Hold, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::top_ups::{self, NewTopUp};
-use souk_store::{Db, Fields, StoreError, db, maturity, payment_events};
+use souk_store::{Db, Fields, StoreError, db, payment_events};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -704,13 +704,7 @@ impl World {
         let matured = self
             .db
             .write(async |write| {
-                maturity::mature(
-                    write,
-                    &self.buyers[0].seller,
-                    &maturity::Recent::unseen(before),
-                    db::now(),
-                )
-                .await
+                mature(write, &self.buyers[0].seller, before, db::now()).await
             })
             .await
             .unwrap();

@@ -1,6 +1,6 @@
 //! Money that comes in and goes out, on both backends: whatever races, it is booked once.
 
-use crate::support::{assert_settled, credits, market, roll_back, stores};
+use crate::support::{assert_settled, credits, market, mature, roll_back, stores};
 use futures_util::future::join_all;
 use souk_domain::ids::{KeyId, TopUpId};
 use souk_domain::money::UsdCents;
@@ -8,7 +8,7 @@ use souk_store::ledger::{self, Account};
 use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus};
 use souk_store::teller::{Balance, Teller};
 use souk_store::top_ups::{self, NewTopUp};
-use souk_store::{StoreError, db, maturity, payment_events, statements};
+use souk_store::{StoreError, db, payment_events, statements};
 use sqlx::Executor;
 
 /// Many who all say at once that the money of a top-up has come: one is believed, and it is credited once.
@@ -74,14 +74,9 @@ async fn payable_money_is_paid_out_once() {
             .db
             .write(async |write| -> Result<_, StoreError> {
                 let later = crate::support::later(db::now(), 1);
-                maturity::mature(
-                    write,
-                    &market.seller,
-                    &maturity::Recent::unseen(later),
-                    db::now(),
-                )
-                .await
-                .unwrap();
+                mature(write, &market.seller, later, db::now())
+                    .await
+                    .unwrap();
                 let method = Method {
                     kind: "bank_account".into(),
                     account_holder: "S".into(),

@@ -17,6 +17,8 @@ use souk_store::companies::NewCompany;
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::founding::{Founded, Founding, found};
 use souk_store::keys::NewKey;
+use souk_store::ledger::Transaction;
+use souk_store::maturity::{self, Seen};
 use souk_store::products::{AssetDetails, EndpointDetails, Written};
 use souk_store::teller::{Hold, HoldError, HoldRequest, Posted, Receipt, Teller};
 use souk_store::{Db, OpenOptions, StoreError, Write, db, ledger};
@@ -362,6 +364,17 @@ impl Market {
             .await
             .unwrap()
     }
+}
+
+/// Lets what a seller earned before `before` mature, in one transaction.
+pub async fn mature(
+    write: &mut Write,
+    seller: &CompanyId,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Transaction>, StoreError> {
+    let seen = Seen::of(write, seller, before, now).await?;
+    maturity::mature(write, seller, &seen, now).await
 }
 
 /// The books balance, and nothing is held.

@@ -227,13 +227,7 @@ impl Client {
         self.db
             .write(async |write| {
                 let before = db::now();
-                maturity::mature(
-                    write,
-                    &self.setting.buyers[0].seller,
-                    &maturity::Recent::unseen(before),
-                    before,
-                )
-                .await?;
+                mature(write, &self.setting.buyers[0].seller, before, before).await?;
                 Ok(())
             })
             .await
