@@ -13,7 +13,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{AnyConnection, Cache, Cached, Db, StoreError, Topic};
-use souk_store::{audit, companies, idempotency, nonces, search, sessions, usage};
+use souk_store::{audit, companies, idempotency, nonces, search, sessions, statements, usage};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,6 +28,8 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 
 /// What sorts by use is this late at most; counting takes some tenths of a second of a reader where a million counts are kept.
 const RANK_EVERY: Duration = Duration::from_secs(300);
+/// Lines of statements are counted by the hour: whoever asks counts those since then.
+const COUNT_EVERY: Duration = Duration::from_secs(300);
 /// A new word is found by its beginning or with a typing error that much later, or little more.
 const LEARN_EVERY: Duration = Duration::from_secs(1);
 
@@ -106,7 +108,7 @@ impl ApiState {
     }
 
     /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, and what a
-    /// company has too much of, counts what is popular, and learns new words. Once, before requests are served.
+    /// company has too much of, counts what is popular and lines of statements, and learns new words. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
             self.db()
@@ -130,6 +132,11 @@ impl ApiState {
             RANK_EVERY,
             "what is popular could not be counted",
             |db| async move { rank(&db).await },
+        );
+        self.every(
+            COUNT_EVERY,
+            "lines of statements could not be counted",
+            |db| async move { count_lines(&db).await },
         );
         self.every(
             LEARN_EVERY,
@@ -338,6 +345,12 @@ impl ApiState {
 async fn rank(db: &Db) -> Result<(), StoreError> {
     search::catch_up(db).await?;
     search::ranks::rank(db, SystemTime::now().into()).await
+}
+
+/// An older version's hours are many, and are counted by the day.
+async fn count_lines(db: &Db) -> Result<(), StoreError> {
+    while statements::counted::count(db, SystemTime::now().into()).await? {}
+    Ok(())
 }
 
 /// A little at a time, so that charges and everybody else get their turn in between.

@@ -179,15 +179,37 @@ pub(crate) async fn keys_joined<T>(
     bind: impl Fn(&mut Values),
     read: impl Fn(&AnyRow) -> Result<T, StoreError>,
 ) -> Result<Listed<T>, StoreError> {
-    let (limit, offset) = (parameters + 1, parameters + 2);
     let texts = Texts {
-        rows: format!(
-            "SELECT {columns} FROM ({keys} ORDER BY {order} LIMIT ${limit} OFFSET ${offset}) AS k JOIN {table} USING ({key}) ORDER BY {order}"
-        )
-        .into(),
+        rows: joined((columns, table, key), (keys, order), parameters),
         total: format!("SELECT COUNT(*) AS total FROM ({keys}) AS k").into(),
     };
     fetch(db, &texts, part, bind, read).await
+}
+
+/// The same where it is known already how many there are in all.
+pub(crate) async fn keys_joined_of<T>(
+    db: &mut AnyConnection,
+    found: (&str, &str, &str),
+    ordered: (&str, &str),
+    parameters: usize,
+    (part, total): (Part, i64),
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let text = joined(found, ordered, parameters);
+    rows(db, text, (part, total), bind, read).await
+}
+
+fn joined(
+    (columns, table, key): (&str, &str, &str),
+    (keys, order): (&str, &str),
+    parameters: usize,
+) -> Arc<str> {
+    let (limit, offset) = (parameters + 1, parameters + 2);
+    format!(
+        "SELECT {columns} FROM ({keys} ORDER BY {order} LIMIT ${limit} OFFSET ${offset}) AS k JOIN {table} USING ({key}) ORDER BY {order}"
+    )
+    .into()
 }
 
 /// The same of a list whose rows are dear to find: they bring their number along, and only a page behind the last row is counted by itself.
@@ -229,6 +251,16 @@ async fn fetch<T>(
         .fetch_one(&mut *db)
         .await?
         .number("total")?;
+    rows(db, texts.rows.clone(), (part, total), bind, read).await
+}
+
+async fn rows<T>(
+    db: &mut AnyConnection,
+    text: Arc<str>,
+    (part, total): (Part, i64),
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
     // Nothing is looked for where there is nothing.
     if part.limit == 0 || part.offset >= total {
         return Ok((Vec::new(), total));
@@ -236,7 +268,7 @@ async fn fetch<T>(
     let mut values = Values::default();
     bind(&mut values);
     values.number(Some(part.limit)).number(Some(part.offset));
-    let rows = sqlx::query_with(AssertSqlSafe(texts.rows.clone()), values.finish()?).fetch(db);
+    let rows = sqlx::query_with(AssertSqlSafe(text), values.finish()?).fetch(db);
     Ok((read_all(rows, read).await?, total))
 }
 

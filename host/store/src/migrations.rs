@@ -194,6 +194,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "lines by type",
         include_str!("../migrations/0055_lines_by_type.sql"),
     ),
+    (
+        56,
+        "counted lines",
+        include_str!("../migrations/0056_counted_lines.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -1,15 +1,22 @@
 //! A company's statement: its transactions as it sees them. What is a charge to the buyer is an earning to the seller.
+//!
+//! A company may have millions of lines: pages are found by indexes in their order, how many there are in all is added up from hours
+//! ([`counted`]), and what was earned is read from accounts (decision 66).
+
+pub mod counted;
 
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Transaction, TransactionType};
-use crate::lists::{List, Listed, Part, Values};
+use crate::lists::{self, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, TransactionId};
 use souk_domain::money::{CENTS_PER_CREDIT, SELLER_CENTS_PER_CREDIT, UsdCents};
 use souk_domain::products::ProductType;
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+
+use counted::Lines;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,38 +98,133 @@ macro_rules! columns {
     };
 }
 
-/// Lines of the company `$1`: of its own transactions, and of those that it earned by.
-static LIST: List = List::new(
-    columns!(),
-    "FROM transactions t
-     WHERE ((t.company_id = $1 AND t.type NOT IN ('maturity', 'payout_paid')
-             AND (CAST($2 AS TEXT) IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
-         OR (t.seller_id = $1
-             AND (CAST($2 AS TEXT) IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
-       AND (CAST($3 AS BIGINT) IS NULL OR t.created_at >= $3)
-       AND (CAST($4 AS BIGINT) IS NULL OR t.created_at < $4)
-       AND (CAST($5 AS TEXT) IS NULL OR t.product_id = $5)",
-    "t.created_at DESC, t.id DESC",
-    5,
-);
+/// Lines that are looked through for those of a product, or of a type among others: about a second of a reader. Whoever has more names a period.
+pub const SEARCHED_MAX: i64 = 1_000_000;
 
-/// The company's lines, newest first.
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    #[error("{0} lines of the period would have to be looked through")]
+    TooMany(i64),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// By time first: texts of ids are sorted as the database's collation has it.
+const ORDER: &str = "created_at DESC, id DESC";
+
+impl LineFilter {
+    fn begins(&self) -> i64 {
+        self.from.map_or(0, Timestamp::micros)
+    }
+
+    fn ends(&self) -> i64 {
+        self.to.map_or(i64::MAX, Timestamp::micros)
+    }
+
+    /// Where lines are found: each part has an index in whose order they come. No transaction is both the company's and earned by it: what is one's
+    /// own costs nothing.
+    fn parts(&self) -> &'static [&'static str] {
+        match self.kind {
+            None => &[
+                "company_id = $1 AND type NOT IN ('maturity', 'payout_paid')",
+                "seller_id = $1",
+            ],
+            Some(LineType::Charge) => &["company_id = $1 AND type = 'charge'"],
+            Some(LineType::Earning) => &["seller_id = $1 AND type = 'charge'"],
+            Some(LineType::Refund) => &[
+                "company_id = $1 AND type = 'refund'",
+                "seller_id = $1 AND type = 'refund'",
+            ],
+            // What stands first is its index's own.
+            Some(LineType::TopUp) => {
+                &["company_id = $1 AND type <> 'charge' AND type <> 'refund' AND type = 'top_up'"]
+            }
+            Some(LineType::Grant) => {
+                &["company_id = $1 AND type <> 'charge' AND type <> 'refund' AND type = 'grant'"]
+            }
+            Some(LineType::Payout) => &[
+                "company_id = $1 AND type <> 'charge' AND type <> 'refund' AND type IN ('payout', 'payout_return')",
+            ],
+            Some(LineType::Adjustment) => &[
+                "company_id = $1 AND type <> 'charge' AND type <> 'refund' AND type = 'adjustment'",
+            ],
+        }
+    }
+
+    /// The keys of lines that match, and the number of parameters.
+    fn keys(&self) -> (String, usize) {
+        let (product, count) = match self.product_id {
+            Some(_) => (" AND product_id = $4", 4),
+            None => ("", 3),
+        };
+        let parts = self.parts().iter().map(|part| {
+            format!(
+                "SELECT created_at, id FROM transactions WHERE {part} AND created_at >= $2 AND created_at < $3{product}"
+            )
+        });
+        // Lists that are in order are merged, so that a deep page takes no memory.
+        let keys: Vec<String> = parts.collect();
+        (keys.join(" UNION ALL "), count)
+    }
+
+    /// How many lines of the period are of the type, whatever the product.
+    fn matching(&self, lines: &Lines) -> i64 {
+        match self.kind {
+            None => lines.own(|_| true) + lines.earned(|_| true),
+            Some(LineType::Earning) => lines.earned(|kind| kind == "charge"),
+            Some(LineType::Refund) => {
+                lines.own(|kind| kind == "refund") + lines.earned(|kind| kind == "refund")
+            }
+            Some(LineType::Payout) => lines.own(|kind| kind == "payout" || kind == "payout_return"),
+            Some(wanted) => lines.own(|kind| kind == wanted.as_str()),
+        }
+    }
+
+    /// How many lines may be looked at, before a page and in it, that are not in the list.
+    fn searched(&self, lines: &Lines) -> i64 {
+        match (&self.product_id, self.kind) {
+            (Some(_), _) => self.matching(lines),
+            (None, Some(LineType::Charge)) => lines.own(|kind| kind != "charge"),
+            (None, Some(LineType::Earning)) => lines.earned(|kind| kind != "charge"),
+            (None, _) => 0,
+        }
+    }
+}
+
+/// The company's lines, newest first. Where they are many, what a page costs is how deep it is.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
     filter: &LineFilter,
     part: Part,
-) -> Result<Listed<Line>, StoreError> {
+) -> Result<Listed<Line>, ListError> {
+    let lines = Lines::of(db, company, filter.begins(), filter.ends()).await?;
+    let searched = filter.searched(&lines);
+    if searched > SEARCHED_MAX {
+        return Err(ListError::TooMany(searched));
+    }
+    let of = (columns!(), "transactions t", "created_at, id");
+    let (keys, count) = filter.keys();
+    let ordered = (keys.as_str(), ORDER);
     let bind = |values: &mut Values| {
         values
             .text(Some(company.as_str()))
-            .text(filter.kind.map(LineType::as_str))
-            .number(filter.from.map(Timestamp::micros))
-            .number(filter.to.map(Timestamp::micros))
-            .text(filter.product_id.as_deref());
+            .number(Some(filter.begins()))
+            .number(Some(filter.ends()));
+        if let Some(product) = filter.product_id.as_deref() {
+            values.text(Some(product));
+        }
     };
-    LIST.fetch(db, part, bind, |row| Ok(line(from_row(row)?, company)))
-        .await
+    let read = |row: &AnyRow| Ok(line(from_row(row)?, company));
+    let listed = match filter.product_id {
+        Some(_) => lists::keys_joined(db, of, ordered, count, part, bind, read).await?,
+        None => {
+            let part = (part, filter.matching(&lines));
+            lists::keys_joined_of(db, of, ordered, count, part, bind, read).await?
+        }
+    };
+    Ok(listed)
 }
 
 /// One line of the company, by the transaction's id or the earning's.
@@ -178,27 +280,28 @@ pub struct Earnings {
     pub paid: UsdCents,
 }
 
+/// What buyers paid and was not given back is where it went to: no other money comes into a seller's accounts. `db` sees one instant.
 pub async fn earnings(db: &mut AnyConnection, seller: &CompanyId) -> Result<Earnings, StoreError> {
-    let gross = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(-amount_credits), 0) AS BIGINT) AS credits
-         FROM transactions
-         WHERE seller_id = $1 AND type IN ('charge', 'refund')",
-    )
-    .bind(seller.as_str())
-    .fetch_one(&mut *db)
-    .await?
-    .number("credits")?;
     let pending = ledger::balance(db, &Account::SellerPending(seller.clone())).await?;
     let payable = ledger::balance(db, &Account::SellerPayable(seller.clone())).await?;
     let in_payout = ledger::balance(db, &Account::SellerInPayout(seller.clone())).await?;
-    let earned = gross * SELLER_CENTS_PER_CREDIT;
+    let paid = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(amount_cents), 0) AS BIGINT) AS cents
+         FROM payouts
+         WHERE company_id = $1 AND status = 'paid'",
+    )
+    .bind(seller.as_str())
+    .fetch_one(db)
+    .await?
+    .number("cents")?;
+    let earned = pending.get() + payable.get() + in_payout.get() + paid;
     Ok(Earnings {
-        gross_credits: gross,
+        gross_credits: earned / SELLER_CENTS_PER_CREDIT,
         earned: UsdCents::new(earned),
         pending,
         payable,
         in_payout,
-        paid: UsdCents::new(earned - pending.get() - payable.get() - in_payout.get()),
+        paid: UsdCents::new(paid),
     })
 }
 
@@ -287,4 +390,58 @@ fn from_row(row: &AnyRow) -> Result<Transaction, StoreError> {
         description: row.text_opt("description")?,
         created_at: row.time("created_at")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Db, OpenOptions};
+    use sqlx::AssertSqlSafe;
+
+    /// However many lines there are, and whichever are asked for, a page is found by indexes in its order, and nothing is sorted but what is of one
+    /// instant.
+    #[tokio::test]
+    async fn pages_are_found_by_indexes() {
+        const MONEY: &[&str] = &["transactions_of_money"];
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let mut read = db.read().await.unwrap();
+        let kinds = LineType::ALL.map(Some).into_iter();
+        for kind in kinds.chain([None]) {
+            let expected = match kind {
+                None => &["transactions_by_company", "transactions_by_seller"],
+                Some(LineType::Charge) => &["transactions_by_company"][..],
+                Some(LineType::Earning) => &["transactions_by_seller"],
+                Some(LineType::Refund) => &[
+                    "transactions_of_buyers_refunds",
+                    "transactions_of_sellers_refunds",
+                ],
+                Some(_) => MONEY,
+            };
+            let filter = LineFilter {
+                kind,
+                ..LineFilter::default()
+            };
+            let (keys, _) = filter.keys();
+            let sql = format!("EXPLAIN QUERY PLAN {keys} ORDER BY {ORDER} LIMIT $4 OFFSET $5");
+            let mut plan = sqlx::query(AssertSqlSafe(sql)).bind("cmp_1");
+            for _ in 0..4 {
+                plan = plan.bind(1_i64);
+            }
+            let steps = plan.fetch_all(&mut *read).await.unwrap();
+            let steps: Vec<String> = steps
+                .iter()
+                .map(|step| step.text("detail").unwrap())
+                .collect();
+            let searches = steps.iter().filter_map(|step| {
+                let index = step.split_once("SEARCH transactions USING INDEX ")?.1;
+                index.split(' ').next()
+            });
+            let searches: Vec<&str> = searches.collect();
+            assert_eq!(searches, expected, "{kind:?} {steps:#?}");
+            let is_sorted = steps.iter().any(|step| step.ends_with("FOR ORDER BY"));
+            assert!(!is_sorted, "{kind:?} {steps:#?}");
+        }
+    }
 }

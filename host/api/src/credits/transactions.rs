@@ -8,7 +8,7 @@ use crate::{ApiState, Caller, Either, Integer, List, Operation, Page, Problem, Q
 use axum::extract::State;
 use http::HeaderMap;
 use souk_store::Part;
-use souk_store::statements::{self, LineFilter, LineType};
+use souk_store::statements::{self, LineFilter, LineType, ListError, SEARCHED_MAX};
 
 choices! {
     impl LineType {
@@ -55,7 +55,8 @@ pub const OPERATION: Operation = Operation::get(
 .about("Credits", "List a company's statement, newest first")
 .notes(
     "What the company paid and received as a buyer, and what it earned as a seller. CSV holds all matching lines, at most 10000, unless a \
-     page is asked for; texts that a spreadsheet would calculate begin with an apostrophe there.",
+     page is asked for; texts that a spreadsheet would calculate begin with an apostrophe there. Of one product, or of one type among others, at \
+     most a million lines are looked through (400 `INVALID_PERIOD`): whoever has more names a period.",
 )
 .refuses(&[INVALID_PERIOD]);
 
@@ -85,8 +86,10 @@ pub async fn list_transactions(
         to: query.end_date.map(|time| time.0),
         product_id: query.product_id.map(Text::into_string),
     };
-    let mut read = api.db().read().await?;
-    let (lines, total) = statements::list(&mut read, caller.company(), &filter, part).await?;
+    // One instant: a page and the number of all lines are of the same statement.
+    let mut read = api.db().snapshot().await?;
+    let listed = statements::list(&mut read, caller.company(), &filter, part).await;
+    let (lines, total) = listed.map_err(refused)?;
     // Whoever waits for a turn to compute holds no reader.
     drop(read);
     let number = lines.len();
@@ -104,6 +107,18 @@ pub async fn list_transactions(
     }
     let written = of_lines(&api, &caller, number, move || statement(lines)).await;
     written.map(Either::That)
+}
+
+fn refused(error: ListError) -> Problem {
+    match error {
+        ListError::TooMany(lines) => {
+            let message = format!(
+                "{lines} lines of this period would have to be looked through, and at most {SEARCHED_MAX} are: ask for a shorter period"
+            );
+            Problem::of(INVALID_PERIOD, message)
+        }
+        ListError::Store(error) => error.into(),
+    }
 }
 
 /// The lines as a file. Only what was typed, the description, may look like a formula.

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_domain::ids::CompanyId;
 use souk_domain::time::{DAY, HOUR};
-use souk_store::maturity;
+use souk_store::{StoreError, maturity};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -252,6 +252,39 @@ async fn a_statement_is_csv_on_demand() {
         let listed = world.get(&buyer.key, &format!("{path}?{dates}")).await;
         assert_eq!(listed.expect(200).at("/meta/total"), total, "{dates}");
     }
+}
+
+/// Whoever has more than a million lines names a period for those of one product, and is told so; pages of all of them need none.
+#[tokio::test]
+async fn few_lines_among_very_many_need_a_period() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    world.grant(&buyer, 10).await;
+    world.charge(&buyer, &acme, &asset, 3).await;
+    let counted = world.db.write(async |write| -> Result<_, StoreError> {
+        for sql in [
+            "INSERT INTO counted_lines (company_id, earned, type, hour, lines) VALUES ($1, 0, 'charge', 0, 1000000)",
+            "INSERT INTO settings (name, value) SELECT 'lines_counted_until', '3600000000' WHERE $1 <> ''",
+        ] {
+            let written = sqlx::query(sql).bind(&buyer.id);
+            written.execute(&mut **write).await.unwrap();
+        }
+        Ok(())
+    });
+    counted.await.unwrap();
+    let path = buyer.path("/credits/transactions");
+    let all = world.get(&buyer.key, &path).await.expect(200);
+    assert_eq!(all.at("/meta/total"), 1_000_002);
+    let of_product = format!("{path}?product_id={asset}");
+    let refused = world.get(&buyer.key, &of_product).await;
+    let refused = refused.expect_error(400, "INVALID_PERIOD");
+    let message = refused.text("/error/message");
+    assert!(message.contains("1000002 lines"), "{message}");
+    let today = now().before(DAY).date();
+    let lately = format!("{of_product}&start_date={today}");
+    let found = world.get(&buyer.key, &lately).await.expect(200);
+    assert_eq!(found.at("/meta/total"), 1);
 }
 
 /// A long statement as CSV is written where the host computes for its company, and waits for a turn there; a short one is a worker's.

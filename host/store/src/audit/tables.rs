@@ -621,6 +621,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("unnamed_objects", "follow from files"),
     ("usage_days", "counts"),
     ("usage_times", "counts"),
+    ("counted_lines", "counts"),
     ("search_products", "follow from products"),
     ("search_terms", "follow from products and companies"),
     ("search_variants", "follow from products and companies"),

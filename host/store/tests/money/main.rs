@@ -14,3 +14,4 @@ mod model;
 mod payments;
 mod retries;
 mod speed;
+mod statements;

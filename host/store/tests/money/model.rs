@@ -703,9 +703,7 @@ impl World {
         let expected = (self.pots.pending - recent).max(0);
         let matured = self
             .db
-            .write(async |write| {
-                mature(write, &self.buyers[0].seller, before, db::now()).await
-            })
+            .write(async |write| mature(write, &self.buyers[0].seller, before, db::now()).await)
             .await
             .unwrap();
         assert_eq!(
