@@ -13,7 +13,9 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{AnyConnection, Cache, Cached, Db, StoreError, Topic};
-use souk_store::{audit, companies, idempotency, nonces, search, sessions, statements, usage};
+use souk_store::{
+    audit, companies, days, idempotency, nonces, search, sessions, statements, times, usage,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,6 +30,8 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 
 /// What sorts by use is this late at most; counting takes some tenths of a second of a reader where a million counts are kept.
 const RANK_EVERY: Duration = Duration::from_secs(300);
+/// A company gets some more rows meanwhile than are kept of how long its runs took; counting a million of them takes some tenths of a second of a reader.
+const FORGET_EVERY: Duration = Duration::from_secs(3_600);
 /// Lines of statements are counted by the hour: whoever asks counts those since then.
 const COUNT_EVERY: Duration = Duration::from_secs(300);
 /// A new word is found by its beginning or with a typing error that much later, or little more.
@@ -132,6 +136,11 @@ impl ApiState {
             RANK_EVERY,
             "what is popular could not be counted",
             |db| async move { rank(&db).await },
+        );
+        self.every(
+            FORGET_EVERY,
+            "how long runs took could not be forgotten",
+            |db| async move { times::keep(&db, times::ROWS_KEPT, SystemTime::now().into()).await },
         );
         self.every(
             COUNT_EVERY,
@@ -372,5 +381,6 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
             break;
         }
     }
-    usage::keep_newest(db, usage::ROWS_KEPT, now).await
+    usage::keep_newest(db, usage::ROWS_KEPT, now).await?;
+    days::keep(db, days::ROWS_KEPT, now).await
 }

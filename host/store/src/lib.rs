@@ -14,6 +14,7 @@ mod charge_log;
 pub mod companies;
 pub mod connections;
 pub mod connectors;
+pub mod days;
 pub mod db;
 pub mod deliveries;
 pub mod error;

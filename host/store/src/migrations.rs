@@ -199,6 +199,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "counted lines",
         include_str!("../migrations/0056_counted_lines.sql"),
     ),
+    (
+        57,
+        "use of buyers",
+        include_str!("../migrations/0057_use_of_buyers.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -1,16 +1,29 @@
 //! How long runs took, as counts: of each product and UTC date how many took at most so long. A percentile of millions of runs is read from some
 //! hundred rows.
 //!
-//! Counts are complete but for the last moment before a crash, and a little behind: the recorder writes them. Start reading at [`at_most`].
+//! Counts are complete but for the last moment before a crash, and a little behind: the recorder writes them. Of dates that are not kept any more
+//! one row of each product is left, of the date zero and without a run, which says when the newest run began. Start reading at [`at_most`] and [`keep`].
 
 use crate::bulk::Bulk;
+use crate::days;
+use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::executions::Ended;
 use crate::fields::Fields;
 use crate::sales::Span;
+use souk_domain::ids::CompanyId;
 use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use std::collections::BTreeMap;
+
+/// Of one company's products together: fifty of them whose runs take sixty different times each day of a year.
+pub const ROWS_KEPT: i64 = 1_000_000;
+/// A commit of so many holds nobody up.
+const FORGOTTEN_AT_ONCE: usize = 256;
+/// So many are looked for at once.
+const FOUND_AT_ONCE: i64 = 4_096;
 
 /// Steps between a duration and its double: what is told of one is at most a 32nd above it.
 const STEPS_LOG2: u32 = 5;
@@ -111,7 +124,7 @@ pub async fn p95_us(
     let rows = sqlx::query(
         "SELECT at_most_us, CAST(SUM(runs) AS BIGINT) AS runs
          FROM usage_times
-         WHERE product_id = $1 AND day >= $2 AND day < $3
+         WHERE product_id = $1 AND day >= $2 AND day < $3 AND runs > 0
          GROUP BY at_most_us
          ORDER BY at_most_us",
     )
@@ -147,6 +160,138 @@ pub async fn last_at(
     .fetch_one(db)
     .await?;
     row.time_opt("last_at")
+}
+
+/// Forgets what is older than dates are kept ([`days::DAYS_KEPT`]), or than the newest so many rows of a company's products, but for when the newest
+/// run of each began. The rows of the date that comes last stay together.
+pub async fn keep(db: &Db, rows_max: i64, now: Timestamp) -> Result<(), StoreError> {
+    for company in sellers(db).await? {
+        let Some(kept_from) = kept_from(db, &company, rows_max, now).await? else {
+            continue;
+        };
+        loop {
+            let found = before(db, &company, kept_from).await?;
+            if found.is_empty() {
+                break;
+            }
+            for found in found.chunks(FORGOTTEN_AT_ONCE) {
+                db.write(async |write| forget(write, found).await).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn sellers(db: &Db) -> Result<Vec<CompanyId>, StoreError> {
+    let rows = sqlx::query("SELECT DISTINCT company_id FROM products")
+        .fetch_all(&mut *db.read().await?)
+        .await?;
+    rows.iter().map(|row| row.id("company_id")).collect()
+}
+
+/// From which date on a company's are kept, if there are older ones.
+async fn kept_from(
+    db: &Db,
+    company: &CompanyId,
+    rows_max: i64,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT t.day AS day, COUNT(*) AS counted
+         FROM products p
+         JOIN usage_times t ON t.product_id = p.id
+         WHERE p.company_id = $1 AND t.day > 0
+         GROUP BY t.day
+         ORDER BY t.day DESC",
+    )
+    .bind(company.as_str())
+    .fetch_all(&mut *db.read().await?)
+    .await?;
+    let (mut counted, mut kept_from) = (0, days::kept_since(now));
+    let mut oldest = None;
+    for row in &rows {
+        let day = row.time("day")?;
+        if counted < rows_max {
+            counted += row.number("counted")?;
+            if counted >= rows_max {
+                kept_from = kept_from.max(day);
+            }
+        }
+        oldest = Some(day);
+    }
+    Ok(oldest
+        .filter(|oldest| *oldest < kept_from)
+        .map(|_| kept_from))
+}
+
+/// Which row it is.
+struct Place {
+    product: String,
+    day: i64,
+    at_most_us: i64,
+}
+
+/// Some rows of a company's products of before.
+async fn before(
+    db: &Db,
+    company: &CompanyId,
+    kept_from: Timestamp,
+) -> Result<Vec<Place>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT t.product_id AS product_id, t.day AS day, t.at_most_us AS at_most_us
+         FROM products p
+         JOIN usage_times t ON t.product_id = p.id
+         WHERE p.company_id = $1 AND t.day > 0 AND t.day < $2
+         LIMIT $3",
+    )
+    .bind(company.as_str())
+    .bind(kept_from.micros())
+    .bind(FOUND_AT_ONCE)
+    .fetch_all(&mut *db.read().await?)
+    .await?;
+    let place = |row: &AnyRow| {
+        Ok(Place {
+            product: row.text("product_id")?,
+            day: row.number("day")?,
+            at_most_us: row.number("at_most_us")?,
+        })
+    };
+    rows.iter().map(place).collect()
+}
+
+// CAST: SQLite finds rows by all three columns then, and not by the first alone.
+static FORGET: Bulk = Bulk::new(
+    "DELETE FROM usage_times
+     WHERE (product_id, day, at_most_us) IN (SELECT CAST(column1 AS TEXT), CAST(column2 AS BIGINT), CAST(column3 AS BIGINT)",
+    3,
+    ") RETURNING product_id, last_at",
+);
+
+async fn forget(write: &mut Write, found: &[Place]) -> Result<(), StoreError> {
+    let rows = FORGET
+        .fetch(write, found, |values, row| {
+            values
+                .text(row.map(|row| row.product.as_str()))
+                .number(row.map(|row| row.day))
+                .number(row.map(|row| row.at_most_us));
+        })
+        .await?;
+    let mut newest: BTreeMap<String, i64> = BTreeMap::new();
+    for row in &rows {
+        let last_at = newest.entry(row.text("product_id")?).or_default();
+        *last_at = row.number("last_at")?.max(*last_at);
+    }
+    let newest: Vec<(String, i64)> = newest.into_iter().collect();
+    ADD.run(write, &newest, |values, row| {
+        values
+            .text(row.map(|(product, _)| product.as_str()))
+            .number(row.map(|_| 0))
+            .number(row.map(|_| 0))
+            .number(row.map(|_| 0))
+            .number(row.map(|(_, last_at)| *last_at));
+    })
+    .await?;
+    Ok(())
 }
 
 #[cfg(test)]

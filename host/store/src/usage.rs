@@ -433,14 +433,18 @@ pub async fn sweep(write: &mut Write, now: Timestamp) -> Result<bool, StoreError
     Ok(!hours.is_empty())
 }
 
-/// Forgets the oldest counts of companies that have sent anything this month and have more than so many rows, those of an hour or a day together.
-pub async fn keep_newest(db: &Db, rows_max: i64, now: Timestamp) -> Result<(), StoreError> {
+/// Companies that have sent anything this month.
+pub(crate) async fn active(db: &Db, now: Timestamp) -> Result<Vec<CompanyId>, StoreError> {
     let rows = sqlx::query("SELECT company_id FROM company_months WHERE month = $1")
         .bind(now.month().0.micros())
         .fetch_all(&mut *db.read().await?)
         .await?;
-    let companies = rows.iter().map(|row| row.id::<CompanyId>("company_id"));
-    for company in companies.collect::<Result<Vec<_>, _>>()? {
+    rows.iter().map(|row| row.id("company_id")).collect()
+}
+
+/// Forgets the oldest counts of companies that have sent anything this month and have more than so many rows, those of an hour or a day together.
+pub async fn keep_newest(db: &Db, rows_max: i64, now: Timestamp) -> Result<(), StoreError> {
+    for company in active(db, now).await? {
         let Some(oldest) = oldest_kept(db, &company, rows_max).await? else {
             continue;
         };

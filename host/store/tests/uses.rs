@@ -7,14 +7,15 @@ use souk_domain::ids::{AssetId, CompanyId, EndpointId, ExecutionId, KeyId, Reque
 use souk_domain::products::Product;
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::executions::{Billing, Outcome, Run};
+use souk_store::founding::Founded;
 use souk_store::sales::Span;
-use souk_store::teller::{HoldRequest, Receipt, Teller};
-use souk_store::times;
+use souk_store::teller::{Asked, HoldRequest, Receipt, Teller};
 use souk_store::uses::{self, Uses};
-use souk_store::{Db, Fields, StoreError, db, refunds};
+use souk_store::{Db, Fields, StoreError, db, products, refunds};
+use souk_store::{days, times};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::{credits, grant, stores};
+use support::{company, credits, grant, stores};
 
 /// 240 runs of two products over 40 dates: charged, free, failed and the seller's own; every eleventh charge is given back.
 async fn trade(db: &Db, seller: &CompanyId, products: &[Product; 2], today: Timestamp) {
@@ -229,5 +230,206 @@ async fn a_products_figures_are_the_sums_of_its_rows() {
         );
         assert_eq!(times::p95_us(&mut read, nothing, span).await.unwrap(), None);
         assert_eq!(times::last_at(&mut read, nothing).await.unwrap(), None);
+    }
+}
+
+/// A company's run of a product of its own.
+fn run(caller: &CompanyId, product: &Product, started_at: Timestamp, duration_us: i64) -> Run {
+    Run {
+        id: ExecutionId::generate_at(started_at),
+        company: caller.clone(),
+        seller: caller.clone(),
+        product: product.clone(),
+        purchase: None,
+        price: None,
+        actor: Actor::Key(KeyId::generate()),
+        request: RequestId::generate_at(started_at),
+        outcome: Outcome::Succeeded,
+        billing: Billing::Owner,
+        rows: 2,
+        bytes: 10,
+        started_at,
+        duration_us,
+    }
+}
+
+fn noon(date: &str) -> Timestamp {
+    Timestamp::parse(&format!("{date}T12:00:00Z")).unwrap()
+}
+
+/// From the first date of all to the end of 2026.
+fn ever() -> Span {
+    Span {
+        from: Timestamp::from_micros(0),
+        to: noon("2027-01-01").day_start(),
+    }
+}
+
+/// What a company runs is kept by date for 400 days, and its newest rows; what was before stands on the first date of its month, and no run is missing.
+/// Others' dates stay.
+#[tokio::test]
+async fn old_dates_become_months() {
+    const DATES: [&str; 9] = [
+        "2024-12-31",
+        "2025-01-01",
+        "2025-01-15",
+        "2025-01-31",
+        "2025-02-01",
+        "2025-02-02",
+        "2025-02-03",
+        "2025-02-28",
+        "2026-03-09",
+    ];
+    let now = noon("2026-03-10");
+    for store in stores().await {
+        let db = &store.db;
+        let (busy, quiet) = (company(db, "busy").await, company(db, "quiet").await);
+        let teller = Teller::open(db).await.unwrap();
+        let of_busy = Product::Asset(AssetId::generate());
+        let of_quiet = Product::Asset(AssetId::generate());
+        for date in DATES {
+            teller.record(run(&busy.company.id, &of_busy, noon(date), 1_000));
+            teller.record(run(&quiet.company.id, &of_quiet, noon(date), 1_000));
+        }
+        // Only whoever still calls gets more rows.
+        let key = Actor::from(busy.key.id.clone());
+        teller.count_use(Asked {
+            actor: &key,
+            company: &busy.company.id,
+            route: "/assets",
+            at: now,
+            failed: false,
+        });
+        teller.flush().await;
+        let shown = async |product: &Product| -> Vec<String> {
+            let mut read = db.read().await.unwrap();
+            let by_day = uses::by_day(&mut read, product.id(), ever()).await.unwrap();
+            let days = by_day.into_iter();
+            days.map(|(day, uses)| format!("{} {}", day.date(), uses.runs()))
+                .collect()
+        };
+        let keep = async |rows_max: i64| days::keep(db, rows_max, now).await.unwrap();
+        let whole = async || {
+            let (mut read, seller) = (db.read().await.unwrap(), CompanyId::generate());
+            let over = uses::over(&mut read, &seller, of_busy.id(), ever()).await;
+            over.unwrap()
+        };
+        let before = whole().await;
+        assert_eq!((before.succeeded, before.rows), (9, 18), "{}", store.name);
+        keep(days::ROWS_KEPT).await;
+        let kept = [
+            "2024-12-01 1",
+            "2025-01-01 3",
+            "2025-02-01 2",
+            "2025-02-03 1",
+            "2025-02-28 1",
+            "2026-03-09 1",
+        ];
+        assert_eq!(shown(&of_busy).await, kept, "{}", store.name);
+
+        // A store that was away is told late.
+        let late = run(&busy.company.id, &of_busy, noon("2025-01-20"), 1_000);
+        teller.record(late);
+        teller.flush().await;
+        keep(3).await;
+        let kept = [&kept[..1], &["2025-01-01 4"][..], &kept[2..]].concat();
+        assert_eq!(shown(&of_busy).await, kept, "{}", store.name);
+        for (rows_max, february) in [
+            (2, &["2025-02-01 3", "2025-02-28 1"][..]),
+            (1, &["2025-02-01 4"][..]),
+            (1, &["2025-02-01 4"][..]),
+        ] {
+            keep(rows_max).await;
+            let kept = [&kept[..2], february, &kept[5..]].concat();
+            assert_eq!(shown(&of_busy).await, kept, "{} {rows_max}", store.name);
+        }
+        let after = whole().await;
+        let one_more = Uses {
+            succeeded: 10,
+            own_succeeded: 10,
+            rows: 20,
+            duration_us: 10_000,
+            own_duration_us: 10_000,
+            ..before
+        };
+        assert_eq!(after, one_more, "{}", store.name);
+        let all = DATES.map(|date| format!("{date} 1"));
+        assert_eq!(shown(&of_quiet).await, all, "{}", store.name);
+    }
+}
+
+/// How long runs took is kept for 400 days, and the newest rows of each seller; when the newest run of a product began is known for good.
+#[tokio::test]
+async fn old_durations_are_forgotten() {
+    let now = noon("2026-03-10");
+    for store in stores().await {
+        let db = &store.db;
+        let (busy, quiet) = (company(db, "busy").await, company(db, "quiet").await);
+        let teller = Teller::open(db).await.unwrap();
+        let sold = async |seller: &Founded, slug: &str| {
+            let (id, written) = (AssetId::generate(), support::asset(slug, slug));
+            let (seller, user) = (&seller.company.id, &seller.user.id);
+            let inserted = db.write(async |write| {
+                products::insert(write, &id, seller, user, &written, now).await
+            });
+            inserted.await.unwrap();
+            Product::Asset(id)
+        };
+        let used = sold(&busy, "used").await;
+        let former = sold(&busy, "former").await;
+        let others = sold(&quiet, "others").await;
+        for (product, date, duration_us) in [
+            (&used, "2025-01-15", 1_000),
+            (&used, "2026-03-08", 2_000),
+            (&used, "2026-03-09", 3_000),
+            (&former, "2025-01-15", 1_000),
+            (&former, "2025-01-20", 1_000),
+            (&others, "2026-03-01", 1_000),
+            (&others, "2026-03-02", 1_000),
+        ] {
+            let caller = CompanyId::generate();
+            teller.record(run(&caller, product, noon(date), duration_us));
+        }
+        teller.flush().await;
+        let p95 = async |product: &Product| {
+            let mut read = db.read().await.unwrap();
+            times::p95_us(&mut read, product.id(), ever())
+                .await
+                .unwrap()
+        };
+        let last = async |product: &Product| {
+            let mut read = db.read().await.unwrap();
+            let last_at = times::last_at(&mut read, product.id()).await.unwrap();
+            last_at.map(|at| at.date())
+        };
+        let rows = async |product: &Product| {
+            let row = sqlx::query(
+                "SELECT COUNT(*) AS kept FROM usage_times WHERE product_id = $1 AND runs > 0",
+            )
+            .bind(product.id())
+            .fetch_one(&mut *db.read().await.unwrap())
+            .await;
+            row.unwrap().number("kept").unwrap()
+        };
+        let all = async || (rows(&used).await, rows(&former).await, rows(&others).await);
+        assert_eq!(all().await, (3, 2, 2), "{}", store.name);
+        for (rows_max, expected) in [
+            (times::ROWS_KEPT, (2, 0, 2)),
+            (2, (2, 0, 2)),
+            (1, (1, 0, 1)),
+            (1, (1, 0, 1)),
+        ] {
+            times::keep(db, rows_max, now).await.unwrap();
+            assert_eq!(all().await, expected, "{} {rows_max}", store.name);
+            assert_eq!(p95(&used).await, Some(3_008), "{}", store.name);
+            assert_eq!(p95(&former).await, None, "{}", store.name);
+            let newest = [last(&used).await, last(&former).await];
+            let dates = ["2026-03-09", "2025-01-20"].map(|date| Some(date.to_owned()));
+            assert_eq!(newest, dates, "{}", store.name);
+        }
+        teller.record(run(&busy.company.id, &former, now, 1_000));
+        teller.flush().await;
+        assert_eq!(last(&former).await, Some("2026-03-10".to_owned()));
+        assert_eq!(p95(&former).await, Some(1_008), "{}", store.name);
     }
 }

@@ -23,7 +23,8 @@ pub const OPERATION: Operation = Operation::get("asset_statistics", "/companies/
         "Whole UTC dates: `7d`, `30d` and `90d` are that many, the last of them today; `24h` has the dates that the last 24 hours touch. Or \
          `start_date` and `end_date`, at most 366 dates. A run counts on the date on which it began, a refund on the date on which it was \
          booked. Runs of your own keys, tests included, are counted as runs; they are neither buyers nor income. Without a use the dates are \
-         there with zeros.",
+         there with zeros. What was used more than 400 days ago is counted on the first date of its month, and how long that took is not known \
+         any more.",
     )
     .refuses(&[INVALID_PERIOD]);
 

@@ -18,7 +18,8 @@ pub const OPERATION: Operation = Operation::get("company_sales", "/companies/{co
     .notes(
         "Whole UTC dates, at most 366; without dates the last 30, today included. Groups of time are ascending and without gaps (a week begins \
          on its Monday, and the first and last group hold only the dates asked for); products and buyers come with the highest revenue first, at most 1,000. Revenue is what was charged less what was refunded, on \
-         the date of the run and of the refund. `totals` is of the whole period: a buyer counts once in it.",
+         the date of the run and of the refund. `totals` is of the whole period: a buyer counts once in it. What was used more than 400 days ago is counted on the first date of its \
+         month.",
     )
     .refuses(&[INVALID_PERIOD]);
 
