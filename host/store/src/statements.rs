@@ -181,13 +181,14 @@ impl LineFilter {
         }
     }
 
-    /// How many lines may be looked at, before a page and in it, that are not in the list.
+    /// How many lines of the period may be looked at that are not in the list: by no index are they told apart.
     fn searched(&self, lines: &Lines) -> i64 {
-        match (&self.product_id, self.kind) {
-            (Some(_), _) => self.matching(lines),
-            (None, Some(LineType::Charge)) => lines.own(|kind| kind != "charge"),
-            (None, Some(LineType::Earning)) => lines.earned(|kind| kind != "charge"),
-            (None, _) => 0,
+        let is_of_product = self.product_id.is_some();
+        match self.kind {
+            Some(LineType::Charge) => lines.own(|kind| is_of_product || kind != "charge"),
+            Some(LineType::Earning) => lines.earned(|kind| is_of_product || kind != "charge"),
+            _ if is_of_product => self.matching(lines),
+            _ => 0,
         }
     }
 }
@@ -409,9 +410,9 @@ mod tests {
         let mut read = db.read().await.unwrap();
         let kinds = LineType::ALL.map(Some).into_iter();
         for kind in kinds.chain([None]) {
-            let expected = match kind {
+            let expected: &[&str] = match kind {
                 None => &["transactions_by_company", "transactions_by_seller"],
-                Some(LineType::Charge) => &["transactions_by_company"][..],
+                Some(LineType::Charge) => &["transactions_by_company"],
                 Some(LineType::Earning) => &["transactions_by_seller"],
                 Some(LineType::Refund) => &[
                     "transactions_of_buyers_refunds",
