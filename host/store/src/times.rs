@@ -169,15 +169,7 @@ pub async fn keep(db: &Db, rows_max: i64, now: Timestamp) -> Result<(), StoreErr
         let Some(kept_from) = kept_from(db, &company, rows_max, now).await? else {
             continue;
         };
-        loop {
-            let found = before(db, &company, kept_from).await?;
-            if found.is_empty() {
-                break;
-            }
-            for found in found.chunks(FORGOTTEN_AT_ONCE) {
-                db.write(async |write| forget(write, found).await).await?;
-            }
-        }
+        while forget_some(db, &company, kept_from).await? {}
     }
     Ok(())
 }
@@ -224,6 +216,20 @@ async fn kept_from(
         .map(|_| kept_from))
 }
 
+/// Forgets some rows of a company's products of before, a few in a transaction. `false`: there is nothing left of them.
+async fn forget_some(
+    db: &Db,
+    company: &CompanyId,
+    kept_from: Timestamp,
+) -> Result<bool, StoreError> {
+    let mut forgotten = 0;
+    let found = before(db, company, kept_from).await?;
+    for found in found.chunks(FORGOTTEN_AT_ONCE) {
+        forgotten += db.write(async |write| forget(write, found).await).await?;
+    }
+    Ok(forgotten > 0)
+}
+
 /// Which row it is.
 struct Place {
     product: String,
@@ -267,7 +273,7 @@ static FORGET: Bulk = Bulk::new(
     ") RETURNING product_id, last_at",
 );
 
-async fn forget(write: &mut Write, found: &[Place]) -> Result<(), StoreError> {
+async fn forget(write: &mut Write, found: &[Place]) -> Result<usize, StoreError> {
     let rows = FORGET
         .fetch(write, found, |values, row| {
             values
@@ -291,7 +297,7 @@ async fn forget(write: &mut Write, found: &[Place]) -> Result<(), StoreError> {
             .number(row.map(|(_, last_at)| *last_at));
     })
     .await?;
-    Ok(())
+    Ok(rows.len())
 }
 
 #[cfg(test)]
