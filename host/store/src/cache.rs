@@ -580,7 +580,9 @@ mod tests {
 
     /// Keeps a text of an owner's.
     fn keep(cache: &Cache<String, String>, key: &str, owner: usize, bytes: usize) {
-        let text = Arc::new(format!("{owner:x<bytes$}"));
+        let owner = owner.to_string();
+        let rest = "x".repeat(bytes - owner.len());
+        let text = Arc::new(owner + &rest);
         cache.keep(key.to_owned(), &text, cache.epoch());
     }
 
