@@ -105,7 +105,11 @@ async fn ask(
             limits,
         }),
     };
-    let answer = app.sandbox.run(source.shared(), request, deadline).await;
+    let caller = payer.company.as_str();
+    let answer = app
+        .sandbox
+        .run_for(caller, source.shared(), request, deadline)
+        .await;
     answer.map_err(|fault| match fault.kind {
         FaultKind::LimitExceeded => Cause::bad_answer(format!(
             "the result is larger than a {} may be: {} rows or {} bytes",

@@ -16,6 +16,7 @@ mod whole;
 use std::sync::Arc;
 use std::time::Instant;
 
+use souk_domain::ids::CompanyId;
 use souk_domain::pages::Paged;
 pub use souk_sandbox::formats::Format;
 use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats};
@@ -82,11 +83,14 @@ pub async fn fetch<T>(
     let sold = endpoint.sold();
     let owner = sold.is_owner(payer.company);
     let refuse = |cause: Cause| Failure::before(owner, cause);
-    let (asked, learned) = choice::check(app, endpoint, choice).await.map_err(refuse)?;
+    let (asked, learned) = choice::check(app, endpoint, choice, payer.company)
+        .await
+        .map_err(refuse)?;
 
     let mut run = Run::begin(app, sold, payer, Purpose::Result).await?;
     run.keeps_answer = manner.format == Format::Json;
-    let (statement, output) = rows(app, endpoint, &asked, learned, run.deadline())
+    let of = (payer.company, run.deadline());
+    let (statement, output) = rows(app, endpoint, &asked, learned, of)
         .await
         .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
@@ -186,16 +190,16 @@ fn next(
     }))
 }
 
-/// Step three, and the check that the answer has the columns that were asked for and no others.
+/// Step three, for the company that calls, and the check that the answer has the columns that were asked for and no others.
 async fn rows(
     app: &App,
     endpoint: &EndpointSnapshot,
     asked: &Asked<'_>,
     learned: Option<&Learned>,
-    deadline: Instant,
+    (caller, deadline): (&CompanyId, Instant),
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
     if let Some(text) = endpoint.whole() {
-        return Box::pin(whole::page(app, endpoint, text, asked, deadline)).await;
+        return Box::pin(whole::page(app, endpoint, text, asked, caller, deadline)).await;
     }
     if !endpoint.has_order(learned) {
         return Err(Cause::NoOrder);
@@ -215,7 +219,7 @@ async fn rows(
     });
     let output = app
         .sandbox
-        .run(source.shared(), request, deadline)
+        .run_for(caller.as_str(), source.shared(), request, deadline)
         .await
         .map_err(|fault| match asked.has_values() {
             true => too_large(
@@ -286,20 +290,24 @@ pub async fn test(
     let refuse = |cause: Cause| Failure::before(true, cause);
     let started = Instant::now();
     let deadline = started + endpoint.timeout;
-    let learned = learn(app, endpoint, deadline).await.map_err(refuse)?;
+    let owner = &endpoint.row.company_id;
+    let learned = learn(app, endpoint, owner, deadline)
+        .await
+        .map_err(refuse)?;
     if endpoint.whole().is_none() {
         comparable::check(app, endpoint, &learned, deadline)
             .await
             .map_err(refuse)?;
     }
     let asked = Asked::first(limit, Some(&learned));
-    let (statement, output) = rows(app, endpoint, &asked, Some(&learned), deadline)
+    let of = (owner, deadline);
+    let (statement, output) = rows(app, endpoint, &asked, Some(&learned), of)
         .await
         .map_err(refuse)?;
     let row_count = asked.page.paged(output.rows).returned;
     let output = (output, statement.row_bytes);
     let write = move |output: Output| write_test(&statement, output, row_count as usize, head);
-    let (rows, sample) = worked(app, &endpoint.row.company_id, deadline, output, write)
+    let (rows, sample) = worked(app, owner, deadline, output, write)
         .await
         .map_err(refuse)?
         .map_err(refuse)?;

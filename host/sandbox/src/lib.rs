@@ -1,6 +1,6 @@
 //! The sandbox: runs connectors and publishers, which are WebAssembly components, and owns every wire they speak
 //! over (`souk_outbound` makes it). It knows nothing of assets, prices, stores or status codes;
-//! nothing else in the product knows wasmtime. Start reading at `Sandbox::run`, then `pool`, then `session`.
+//! nothing else in the product knows wasmtime. Start reading at `Sandbox::run_for`, then `pool`, then `session`.
 
 mod cache;
 mod canary;

@@ -445,10 +445,22 @@ impl Sandbox {
         self.shared.registry.note_rejected(file, rejected);
     }
 
-    /// Runs one request. On expiry the answer is a `Timeout` at the deadline, and the source is told.
-    /// Dropping the future cancels the request.
+    /// [`Sandbox::run_for`] the company whose data connection it is.
     pub async fn run(
         &self,
+        source: &Arc<Source>,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Output, Fault> {
+        self.run_for(&source.company, source, request, deadline)
+            .await
+    }
+
+    /// Runs one request for a company: callers of one data connection take turns. On expiry the answer is a `Timeout` at the deadline, and the
+    /// source is told. Dropping the future cancels the request.
+    pub async fn run_for(
+        &self,
+        caller: &str,
         source: &Arc<Source>,
         request: Request,
         deadline: Instant,
@@ -463,7 +475,7 @@ impl Sandbox {
         }
         let pool = self.pools.get(source)?;
         let followed = spans::current().map(|call| (call, Part::of(&pool, &request)));
-        let answer = self.run_in(&pool, request, now, deadline).await;
+        let answer = self.run_in(&pool, caller, request, now, deadline).await;
         if let Some((call, part)) = followed {
             part.note(&call, now, &answer);
         }
@@ -500,26 +512,20 @@ impl Sandbox {
     async fn run_in(
         &self,
         pool: &Arc<Pool>,
+        caller: &str,
         request: Request,
         now: Instant,
         deadline: Instant,
     ) -> Result<Output, Fault> {
-        let _place = pool
-            .tenant
-            .take_call(self.shared.options.limits.quota.calls)?;
+        let calls_max = self.shared.options.limits.quota.calls;
+        let _place = pool.tenant.take_call(caller, calls_max)?;
         supports(&pool.connector, &request)?;
         let now_us = self.shared.micros(now);
         pool.breaker.admit(now_us)?;
         let processor = self.shared.options.limits.quota.processor;
         pool.tenant.check_processor(processor, now_us)?;
         let ticket = Arc::<Ticket>::default();
-        let job = Job {
-            request,
-            deadline,
-            ticket: ticket.clone(),
-            attempts: 0,
-            joins_below: 0,
-        };
+        let job = Job::new(caller, request, deadline, ticket.clone());
         let placed = pool.submit(job, now)?;
         let waiting = Waiting(ticket);
         // A session watches the deadlines of what it was given; the queue does not.
@@ -547,13 +553,7 @@ impl Sandbox {
         })?;
         let pool = self.pools.alone(connector, source)?;
         let ticket = Arc::<Ticket>::default();
-        let job = Job {
-            request,
-            deadline,
-            ticket: ticket.clone(),
-            attempts: 0,
-            joins_below: 0,
-        };
+        let job = Job::new(&source.company, request, deadline, ticket.clone());
         pool.submit(job, Instant::now())?;
         let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;
         pool.retire();

@@ -12,7 +12,7 @@ use std::{
 
 use crossbeam_utils::CachePadded;
 use hashbrown::HashMap;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
 use crate::fault::Fault;
@@ -38,6 +38,8 @@ const IDLE_TENANTS_MAX: usize = 10_000;
 
 /// Names of sources that are looked up at once: each holds a thread until its resolver answers.
 const LOOKUPS_MAX: usize = 4;
+/// What a request is told that finds no place.
+const CALLS_EXHAUSTED: &str = "calls_exhausted";
 /// Errands at once: each is a session beside those that its requests have (`errands.rs`).
 const ERRANDS_MAX: usize = 4;
 
@@ -46,7 +48,7 @@ const ERRANDS_MAX: usize = 4;
 pub struct Quota {
     /// Sessions of all its data connections.
     pub sessions: usize,
-    /// Requests to its data connections, waiting ones included.
+    /// Requests to its data connections, waiting ones included. From half of them on a caller has no more than it leaves free for others.
     pub calls: usize,
     /// Linear memory of its guests.
     pub memory_bytes: usize,
@@ -80,6 +82,8 @@ pub(crate) struct Tenant {
     sessions: AtomicUsize,
     /// Written for each request, by all threads.
     calls: CachePadded<AtomicUsize>,
+    /// Of those that were taken when half of them were: how many are whose.
+    crowd: Mutex<HashMap<String, usize>>,
     memory: AtomicUsize,
     sockets: AtomicUsize,
     lookups: Arc<Semaphore>,
@@ -143,6 +147,7 @@ impl Tenant {
             computed_us: AtomicU64::new(0),
             sessions: AtomicUsize::new(0),
             calls: CachePadded::default(),
+            crowd: Mutex::default(),
             memory: AtomicUsize::new(0),
             sockets: AtomicUsize::new(0),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
@@ -204,23 +209,79 @@ impl Tenant {
     }
 
     pub fn take_session(self: &Arc<Tenant>, max: usize) -> Option<Held> {
-        take(&self.sessions, max).then(|| Held::new(self, |tenant| &tenant.sessions))
+        let taken = take(&self.sessions, max).is_some();
+        taken.then(|| Held::new(self, |tenant| &tenant.sessions))
     }
 
     pub fn take_socket(self: &Arc<Tenant>, max: usize) -> Option<Held> {
-        let held = take(&self.sockets, max).then(|| Held::new(self, |tenant| &tenant.sockets));
+        let taken = take(&self.sockets, max).is_some();
+        let held = taken.then(|| Held::new(self, |tenant| &tenant.sockets));
         self.note(held.is_none());
         held
     }
 
-    /// A place for one request of the company's data connections.
+    /// A place for one request to the company's data connections. From half of them on a caller is given one as long as it has fewer of that half
+    /// than are free: then there is one for the next caller, too, however many callers want all of them.
     #[inline]
-    pub fn take_call(&self, max: usize) -> Result<CallHeld<'_>, Fault> {
-        if take(&self.calls, max) {
-            return Ok(CallHeld(self));
+    pub fn take_call<'a>(&'a self, caller: &'a str, max: usize) -> Result<CallHeld<'a>, Fault> {
+        match take(&self.calls, max) {
+            Some(before) if before < max / 2 => Ok(CallHeld {
+                tenant: self,
+                in_crowd: None,
+            }),
+            Some(before) => self.take_crowded(caller, before, max),
+            None => {
+                let what =
+                    format!("{max} requests to this company's data connections are in flight");
+                Err(self.exhausted(CALLS_EXHAUSTED, what))
+            }
         }
-        let what = format!("{max} requests to this company's data connections are in flight");
-        Err(self.exhausted("calls_exhausted", what))
+    }
+
+    /// The same for who has taken a place already, when `before` were taken.
+    #[cold]
+    fn take_crowded<'a>(
+        &'a self,
+        caller: &'a str,
+        before: usize,
+        max: usize,
+    ) -> Result<CallHeld<'a>, Fault> {
+        let mut held = CallHeld {
+            tenant: self,
+            in_crowd: None,
+        };
+        let is_taken = {
+            let mut crowd = self.crowd.lock();
+            match crowd.get_mut(caller) {
+                Some(own) if *own >= max - before => false,
+                Some(own) => {
+                    *own += 1;
+                    true
+                }
+                None => {
+                    crowd.insert(caller.to_owned(), 1);
+                    true
+                }
+            }
+        };
+        if is_taken {
+            held.in_crowd = Some(caller);
+            return Ok(held);
+        }
+        let what = format!(
+            "most of the {max} requests that may be in flight to this company's data connections are the caller's"
+        );
+        Err(self.exhausted(CALLS_EXHAUSTED, what))
+    }
+
+    fn leave_crowd(&self, caller: &str) {
+        let mut crowd = self.crowd.lock();
+        if let Some(own) = crowd.get_mut(caller) {
+            *own -= 1;
+            if *own == 0 {
+                crowd.remove(caller);
+            }
+        }
     }
 
     /// Whether the company's guests may compute any more in this minute. `now_us` is any clock of microseconds.
@@ -356,21 +417,28 @@ impl Drop for Held {
 }
 
 /// A place for a request. It borrows, because every request takes one.
-pub(crate) struct CallHeld<'a>(&'a Tenant);
+pub(crate) struct CallHeld<'a> {
+    tenant: &'a Tenant,
+    /// Whose it is, where that is counted.
+    in_crowd: Option<&'a str>,
+}
 
 impl Drop for CallHeld<'_> {
     fn drop(&mut self) {
-        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+        self.tenant.calls.fetch_sub(1, Ordering::AcqRel);
+        if let Some(caller) = self.in_crowd {
+            self.tenant.leave_crowd(caller);
+        }
     }
 }
 
-/// Never more than `max` even for a moment, in which others would find none.
+/// How many were taken before, if there was one left. Never more than `max` even for a moment, in which others would find none.
 #[inline]
-fn take(used: &AtomicUsize, max: usize) -> bool {
+fn take(used: &AtomicUsize, max: usize) -> Option<usize> {
     used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |used| {
         (used < max).then_some(used + 1)
     })
-    .is_ok()
+    .ok()
 }
 
 #[cfg(test)]
@@ -383,18 +451,41 @@ mod tests {
     fn places_are_a_companys_own() {
         let tenants = Tenants::default();
         let (one, other) = (tenants.of("one"), tenants.of("other"));
-        let held: Vec<_> = (0..2).map(|_| one.take_call(2).unwrap()).collect();
-        let fault = one.take_call(2).err().unwrap();
+        let held: Vec<_> = (0..2)
+            .map(|_| one.take_call("caller", 2).unwrap())
+            .collect();
+        let fault = one.take_call("caller", 2).err().unwrap();
         assert_eq!((fault.blame, fault.kind), (Blame::Host, FaultKind::Busy));
         assert!(fault.retry_after_ms.is_some());
-        assert!(other.take_call(2).is_ok());
+        assert!(other.take_call("caller", 2).is_ok());
         assert_eq!((one.calls(), one.refused()), (2, 1));
         drop(held);
-        assert!(one.take_call(2).is_ok());
+        assert!(one.take_call("caller", 2).is_ok());
         assert!(one.take_memory(10, 10) && !one.take_memory(1, 10));
         one.give_memory(10);
         assert!(one.take_memory(1, 10) && !one.take_memory(usize::MAX, 10));
         assert!(Arc::ptr_eq(&one, &tenants.of("one")));
+    }
+
+    /// Whoever wants all of a company's places leaves some to the next caller, which does so in turn; and nothing is left over.
+    #[test]
+    fn a_caller_leaves_places_to_others() {
+        let tenant = Tenants::default().of("seller");
+        let all = |caller: &'static str| -> Vec<_> {
+            std::iter::from_fn(|| tenant.take_call(caller, 64).ok()).collect()
+        };
+        let (greedy, another) = (all("greedy"), all("another"));
+        assert_eq!((greedy.len(), another.len()), (48, 8));
+        let honest = tenant.take_call("honest", 64).unwrap();
+        let fault = tenant.take_call("greedy", 64).err().unwrap();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::Busy, CALLS_EXHAUSTED)
+        );
+        assert_eq!(tenant.calls(), 57);
+        drop((greedy, another, honest));
+        assert_eq!(tenant.calls(), 0);
+        assert!(tenant.crowd.lock().is_empty());
     }
 
     /// Who has used up its minute waits for the next one.

@@ -415,6 +415,52 @@ async fn sessions_and_queue_are_bounded() {
     );
 }
 
+/// Whoever has all places of a data connection with requests that nobody answers leaves another caller one of them, and the next turn but one.
+#[tokio::test]
+async fn callers_of_a_data_connection_take_turns() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let one = PoolLimits {
+        sessions_max: 1,
+        queue_max: 4,
+    };
+    let source = source_with("silent", "{}", one);
+    let greedy = |seconds| {
+        let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
+        let request = query("select 1");
+        tokio::spawn(async move {
+            sandbox
+                .run_for("com_2", &source, request, within(seconds))
+                .await
+        })
+    };
+    let first = greedy(3);
+    wait_until(|| gauge(&sandbox, "requests_in_flight") == 1).await;
+    let second = greedy(4);
+    wait_until(|| gauge(&sandbox, "requests_queued") == 1).await;
+    let others: Vec<_> = (0..3).map(|_| greedy(600)).collect();
+    wait_until(|| gauge(&sandbox, "requests_queued") == 4).await;
+
+    let ping = Request::Ping(Limits::new(10, 1000));
+    let answer = sandbox.run_for("com_3", &source, ping, within(60)).await;
+    assert_eq!(answer.unwrap().rows, 1);
+    for run in [first, second] {
+        let fault = run.await.unwrap().unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+    }
+    // The last of them has made room.
+    let mut refused = 0;
+    for run in others {
+        if run.is_finished() {
+            let fault = run.await.unwrap().unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Busy, "{fault:?}");
+            refused += 1;
+        } else {
+            run.abort();
+        }
+    }
+    assert_eq!(refused, 1);
+}
+
 /// A caller who leaves frees the session.
 #[tokio::test]
 async fn a_dropped_request_is_cancelled() {

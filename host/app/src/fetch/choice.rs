@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::ids::CompanyId;
 use souk_domain::moments;
 use souk_domain::pages::{Page, PageError};
 use souk_domain::parameters::{self, Kind, Raw};
@@ -43,11 +44,12 @@ pub struct Choice {
     pub wrong: Vec<FieldError>,
 }
 
-/// Checks what is asked for. The source is asked for the types of its columns if nobody has before.
+/// Checks what `caller` asks for. The source is asked for the types of its columns if nobody has before.
 pub async fn check<'a>(
     app: &App,
     endpoint: &'a EndpointSnapshot,
     choice: &'a Choice,
+    caller: &CompanyId,
 ) -> Result<(Asked<'a>, Option<&'a Learned>), Cause> {
     let mut errors = FieldErrors::default();
     errors.extend(choice.wrong.clone());
@@ -60,7 +62,8 @@ pub async fn check<'a>(
     let late;
     let learned = match endpoint.learned() {
         None if errors.is_empty() && needs_learning(endpoint, &used) => {
-            late = Box::pin(learn(app, endpoint, Instant::now() + endpoint.timeout)).await?;
+            let deadline = Instant::now() + endpoint.timeout;
+            late = Box::pin(learn(app, endpoint, caller, deadline)).await?;
             Some(endpoint.keep_learned(late))
         }
         known => known,

@@ -92,7 +92,9 @@ async fn pages(
     outlet: Outlet,
 ) -> Result<(), Failure> {
     let refuse = |cause| Failure::before(endpoint.sold().is_owner(payer.company), cause);
-    let (asked, learned) = choice::check(app, endpoint, choice).await.map_err(refuse)?;
+    let (asked, learned) = choice::check(app, endpoint, choice, payer.company)
+        .await
+        .map_err(refuse)?;
     let (begin, mut begun) = mpsc::channel(1);
     let export = Export {
         app,
@@ -189,7 +191,8 @@ impl<'a> Export<'a> {
         let deadline = Instant::now() + now.sold().timeout;
         let (mut run, read) = {
             let begin = pin!(Run::begin(app, now.sold(), &payer, Purpose::Result));
-            let read = pin!(rows(app, endpoint, &asked, self.learned, deadline));
+            let of = (payer.company, deadline);
+            let read = pin!(rows(app, endpoint, &asked, self.learned, of));
             match source {
                 Source::OnceHeld => (begin.await?, read.await),
                 // Where nothing can be held, the source is asked no further.

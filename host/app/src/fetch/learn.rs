@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use souk_domain::ids::CompanyId;
 use souk_sandbox::{Blame, Column, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
 
 use super::asked::PAGE_BYTES_MAX;
@@ -22,16 +23,17 @@ const KEY_FIELDS_MAX: usize = 64;
 /// Of their names together.
 const KEY_BYTES_MAX: usize = 16 << 10;
 
-/// Asks the source for the types of the columns and, of a table, for its key and for what may be NULL.
+/// Asks the source for the types of the columns and, of a table, for its key and for what may be NULL: for `caller`, who needs to know them.
 pub async fn learn(
     app: &App,
     endpoint: &EndpointSnapshot,
+    caller: &CompanyId,
     deadline: Instant,
 ) -> Result<Learned, Cause> {
     let company = &endpoint.row.company_id;
     let source = source(app, company, &endpoint.row.written.connection_id).await?;
     if let Some(text) = endpoint.whole() {
-        let output = whole::ask(app, endpoint, text, deadline).await?;
+        let output = whole::ask(app, endpoint, text, caller, deadline).await?;
         let needed: Vec<String> = endpoint.needed().into_iter().map(str::to_owned).collect();
         let read = move |output: Output| of_whole(&needed, &output);
         return worked(app, company, deadline, (output, 0), read).await?;
@@ -52,9 +54,10 @@ pub async fn learn(
             limits: Limits::new(CATALOG_ROWS_MAX, PAGE_BYTES_MAX),
         };
         let is_ordered = !endpoint.plan.order_by.is_empty();
+        let request = Request::Schema(filter);
         let asked = app
             .sandbox
-            .run(source.shared(), Request::Schema(filter), deadline)
+            .run_for(caller.as_str(), source.shared(), request, deadline)
             .await;
         let catalog = match asked {
             Ok(catalog) => catalog,
@@ -74,11 +77,16 @@ pub async fn learn(
         parameters: Vec::new(),
         limits,
     });
-    let output = match app.sandbox.run(source.shared(), request, deadline).await {
+    let answer = app
+        .sandbox
+        .run_for(caller.as_str(), source.shared(), request, deadline)
+        .await;
+    let output = match answer {
         Ok(output) => output,
         // Which of the names it is that the source does not know, it says in its own words, or not at all.
         Err(fault) => {
-            return Err(unknown_names(app, endpoint, source.shared(), fault, deadline).await);
+            let of = (caller, deadline);
+            return Err(unknown_names(app, endpoint, source.shared(), fault, of).await);
         }
     };
     let learned = Learned {
@@ -131,7 +139,7 @@ async fn unknown_names(
     endpoint: &EndpointSnapshot,
     source: &Arc<Source>,
     fault: Fault,
-    deadline: Instant,
+    (caller, deadline): (&CompanyId, Instant),
 ) -> Cause {
     if fault.blame != Blame::Source {
         return fault.into();
@@ -141,7 +149,11 @@ async fn unknown_names(
         parameters: Vec::new(),
         limits: Limits::new(1, PAGE_BYTES_MAX),
     });
-    let Ok(output) = app.sandbox.run(source, request, deadline).await else {
+    let answer = app
+        .sandbox
+        .run_for(caller.as_str(), source, request, deadline)
+        .await;
+    let Ok(output) = answer else {
         return fault.into();
     };
     let missing = endpoint.missing(|name| output.column(name).is_some());

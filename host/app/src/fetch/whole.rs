@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use souk_domain::ids::CompanyId;
 use souk_sandbox::{FaultKind, Limits, Output, Query, Request, json};
 
 use super::asked::{Asked, PAGE_BYTES_MAX};
@@ -21,6 +22,7 @@ pub(super) async fn ask(
     app: &App,
     endpoint: &EndpointSnapshot,
     text: &str,
+    caller: &CompanyId,
     deadline: Instant,
 ) -> Result<Output, Cause> {
     let row = &endpoint.row;
@@ -30,7 +32,10 @@ pub(super) async fn ask(
         parameters: Vec::new(),
         limits: Limits::new(ROWS_MAX, PAGE_BYTES_MAX),
     });
-    let answer = app.sandbox.run(source.shared(), request, deadline).await;
+    let answer = app
+        .sandbox
+        .run_for(caller.as_str(), source.shared(), request, deadline)
+        .await;
     answer.map_err(|fault| match fault.kind {
         FaultKind::LimitExceeded => Cause::bad_answer(format!(
             "the result is larger than {ROWS_MAX} rows or {PAGE_BYTES_MAX} bytes, which is what pages are cut from"
@@ -45,9 +50,10 @@ pub(super) async fn page(
     endpoint: &EndpointSnapshot,
     text: &str,
     asked: &Asked<'_>,
+    caller: &CompanyId,
     deadline: Instant,
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
-    let output = ask(app, endpoint, text, deadline).await?;
+    let output = ask(app, endpoint, text, caller, deadline).await?;
     let published = published(endpoint, asked, &output)?;
     let start = usize::try_from(asked.from.offset()).unwrap_or(usize::MAX);
     let rows = asked.page.fetch() as usize;

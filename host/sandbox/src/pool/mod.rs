@@ -12,12 +12,12 @@ mod pace;
 mod place;
 mod pools;
 mod pressure;
+mod queue;
 mod reliability;
 mod session;
 mod ticket;
 
 use std::{
-    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -38,6 +38,7 @@ use place::{Seat, Sharing};
 pub(crate) use pools::Pools;
 use pools::Refused;
 pub(crate) use pressure::{Pressure, Sampled};
+use queue::Queue;
 use reliability::Reliability;
 pub(crate) use session::{Handle, Job};
 pub(crate) use ticket::{Answer, Ticket, Waiting};
@@ -123,7 +124,7 @@ pub(crate) struct Pool {
 struct State {
     sessions: Vec<Seat>,
     opening: usize,
-    queue: VecDeque<Job>,
+    queue: Queue,
 }
 
 impl State {
@@ -217,9 +218,9 @@ impl Pool {
         let home = home();
         let max = self.source.limits.queue_max;
         if state.queue.len() >= max {
-            state.queue.retain(|job| !job.ticket.is_gone());
+            state.queue.forget_gone();
             self.waiting.store(state.queue.len(), Ordering::Release);
-            if state.queue.len() >= max {
+            if state.queue.len() >= max && !state.queue.yields_to(job.caller) {
                 return Err(busy(max));
             }
         }
@@ -250,8 +251,9 @@ impl Pool {
             }
             Place::Open(permit) => {
                 state.opening += 1;
-                self.enqueue(&mut state, job);
+                let last = self.enqueue(&mut state, job);
                 drop(state);
+                self.turn_away(last);
                 self.spawn(permit);
                 Ok(false)
             }
@@ -263,8 +265,9 @@ impl Pool {
                 {
                     return Err(self.shortage(short));
                 }
-                self.enqueue(&mut state, job);
+                let last = self.enqueue(&mut state, job);
                 drop(state);
+                self.turn_away(last);
                 self.kick();
                 Ok(false)
             }
@@ -458,10 +461,7 @@ impl Pool {
             }
         }
         let before = state.queue.len();
-        let (late, rest): (VecDeque<Job>, VecDeque<Job>) = std::mem::take(&mut state.queue)
-            .into_iter()
-            .partition(|job| job.deadline <= now);
-        state.queue = rest;
+        let late = state.queue.take_late(now);
         if before > 0 {
             self.waiting.store(state.queue.len(), Ordering::Release);
         }
@@ -497,7 +497,7 @@ impl Pool {
         self.retired.store(true, Ordering::Release);
         self.cut.store(true, Ordering::Release);
         let mut state = self.state.lock();
-        let queue = std::mem::take(&mut state.queue);
+        let queue = state.queue.take_all();
         self.waiting.store(0, Ordering::Release);
         for session in &state.sessions {
             session.close();
@@ -621,9 +621,22 @@ impl Pool {
         }
     }
 
-    fn enqueue(&self, state: &mut State, job: Job) {
-        state.queue.push_back(job);
+    /// Where there is no place left it has that of the last one, which comes back.
+    fn enqueue(&self, state: &mut State, job: Job) -> Option<Job> {
+        let last = match state.queue.len() >= self.source.limits.queue_max {
+            true => state.queue.pop_back(),
+            false => None,
+        };
+        state.queue.push(job);
         self.waiting.store(state.queue.len(), Ordering::Release);
+        last
+    }
+
+    /// Another caller has the place of a job that waited. It is as if it had come now: nothing is counted.
+    fn turn_away(&self, last: Option<Job>) {
+        if let Some(job) = last {
+            job.ticket.answer(Err(busy(self.source.limits.queue_max)));
+        }
     }
 
     /// The next job that somebody still waits for.

@@ -63,8 +63,8 @@ impl Pace {
     }
 }
 
-/// FNV-1a over words: a collision costs a session of its own, nothing else.
-fn hash(text: &str) -> u64 {
+/// FNV-1a over words: a collision costs a statement a session of its own, or two callers a turn, nothing else.
+pub(super) fn hash(text: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ text.len() as u64;
     for word in text.as_bytes().chunks(8) {
         let mut bytes = [0; 8];

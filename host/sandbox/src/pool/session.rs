@@ -13,7 +13,7 @@ use std::{
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 
-use super::ticket::Ticket;
+use super::{pace::hash, ticket::Ticket};
 use crate::request::Request;
 
 /// One request on its way.
@@ -21,10 +21,25 @@ pub(crate) struct Job {
     pub request: Request,
     pub deadline: Instant,
     pub ticket: Arc<Ticket>,
+    /// Of whose name: those who wait are served by turns of their callers.
+    pub caller: u64,
     /// Times that it was submitted to a session that then died.
     pub attempts: u8,
     /// It joins sessions with fewer requests than this; none, and none joins it, where it is slow at its source and others would wait behind it.
     pub joins_below: usize,
+}
+
+impl Job {
+    pub fn new(caller: &str, request: Request, deadline: Instant, ticket: Arc<Ticket>) -> Job {
+        Job {
+            request,
+            deadline,
+            ticket,
+            caller: hash(caller),
+            attempts: 0,
+            joins_below: 0,
+        }
+    }
 }
 
 pub(crate) struct Handle {

@@ -89,13 +89,8 @@ async fn run(pool: &Arc<Pool>, message: Vec<u8>) -> Result<(), Fault> {
         message,
         limits: Limits::new(0, 0),
     };
-    let job = Job {
-        request: Request::Errand(errand),
-        deadline,
-        ticket,
-        attempts: 0,
-        joins_below: 0,
-    };
+    let caller = &pool.source.company;
+    let job = Job::new(caller, Request::Errand(errand), deadline, ticket);
     handle.push(job, now_us);
     // It ends when it has answered this.
     handle.close();
