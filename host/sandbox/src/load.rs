@@ -148,7 +148,7 @@ pub(crate) async fn describe(
     wire: &InstancePre<v1::WireState>,
     exports: &v1::Exports,
 ) -> Result<Descriptor, LoadError> {
-    let budget = probe_budget(shared);
+    let budget = probe_budget(shared, scope);
     let (wire, exports) = (wire.clone(), exports.clone());
     let described = shared
         .outer_lanes
@@ -166,13 +166,19 @@ pub(crate) async fn describe(
     Ok(descriptor)
 }
 
-/// What a component may use that is asked who it is, or only instantiated.
-pub(crate) fn probe_budget(shared: &Shared) -> Budget {
+/// What a component may use that is asked who it is, or only instantiated. What a wire session may have it has whatever its company uses: else nobody
+/// could go back from a version that uses all of that, nor would a host follow what another one has put to work. Few are asked at once. What it takes
+/// beyond is its company's.
+pub(crate) fn probe_budget(shared: &Shared, scope: &Scope) -> Budget {
     let limits = &shared.options.limits;
     Budget {
         memory: MemoryGrant {
             bytes_max: limits.wire_memory_bytes.max(limits.directory_memory_bytes),
-            account: None,
+            uncounted: limits.wire_memory_bytes,
+            account: match scope {
+                Scope::Platform => None,
+                Scope::Company(_) => Some(shared.memory_account(&shared.tenant_of(scope))),
+            },
         },
         call: DESCRIBE_BUDGET,
         call_per_mib: Duration::ZERO,

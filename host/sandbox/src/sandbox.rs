@@ -357,7 +357,7 @@ impl Sandbox {
         }
         if let Some(directory) = &connector.directory {
             let (directory, exports) = (directory.clone(), connector.exports.clone());
-            let budget = load::probe_budget(shared);
+            let budget = load::probe_budget(shared, scope);
             let probe = shared
                 .outer_lanes
                 .call(&shared.tenant_of(scope), false, async move {
@@ -661,17 +661,63 @@ mod tests {
 
     use parking_lot::Mutex;
     use souk_outbound::EgressPolicy;
+    use tempfile::TempDir;
+    use wasmtime::ResourceLimiter;
 
     use super::*;
-    use crate::options::Compiler;
+    use crate::{
+        options::Compiler,
+        v1::{GuestState, Printer, WireState},
+    };
+
+    fn sandbox() -> (Sandbox, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let egress = EgressPolicy::unrestricted();
+        let options = Options::new(directory.path(), egress, Compiler::InProcess);
+        (Sandbox::new(options).unwrap(), directory)
+    }
+
+    /// What a component takes that is only asked who it is, is its company's and the host's, but for as much as one wire session may have: so much
+    /// it has while its company has used up everything.
+    #[tokio::test]
+    async fn who_is_asked_who_it_is_is_counted() {
+        const MIB: usize = 1 << 20;
+        let (sandbox, _directory) = sandbox();
+        let shared = &sandbox.shared;
+        let (tenant, all) = (
+            shared.tenants.of("company"),
+            shared.options.limits.quota.memory_bytes,
+        );
+        let scope = Scope::Company("company".to_owned());
+        let budget = load::probe_budget(shared, &scope);
+        let grows = |guest: &mut WireState, from: usize, to: usize| {
+            let limits = guest.limits();
+            limits.memory_growing(from * MIB, to * MIB, None).unwrap()
+        };
+        let mut guest = WireState::new(&budget, Printer::default());
+        assert!(grows(&mut guest, 0, 64));
+        assert_eq!(tenant.memory(), 0);
+        assert!(grows(&mut guest, 64, 200));
+        assert_eq!(
+            (tenant.memory(), shared.host.memory()),
+            (136 * MIB, 136 * MIB)
+        );
+
+        assert!(tenant.take_memory(all - 136 * MIB, all));
+        assert!(!grows(&mut guest, 200, 201));
+        let mut another = WireState::new(&budget, Printer::default());
+        assert!(grows(&mut another, 0, 64) && !grows(&mut another, 64, 65));
+        drop((guest, another));
+        assert_eq!(
+            (tenant.memory(), shared.host.memory()),
+            (all - 136 * MIB, 0)
+        );
+    }
 
     /// Whoever has compiled code looked through waits for nobody's compilation.
     #[tokio::test]
     async fn compilations_hold_up_no_sweep() {
-        let directory = tempfile::tempdir().unwrap();
-        let egress = EgressPolicy::unrestricted();
-        let options = Options::new(directory.path(), egress, Compiler::InProcess);
-        let sandbox = Sandbox::new(options).unwrap();
+        let (sandbox, _directory) = sandbox();
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         let (begin, begun) = mpsc::channel();

@@ -30,6 +30,7 @@ pub(super) fn budget(pool: &Pool) -> Budget {
                 true => limits.wire_memory_bytes,
                 false => limits.directory_memory_bytes,
             },
+            uncounted: 0,
             account: Some(pool.memory_account()),
         },
         // A statement on files may compute until its deadline.

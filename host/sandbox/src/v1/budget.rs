@@ -42,6 +42,7 @@ mod tests {
         let budget = |call| Budget {
             memory: MemoryGrant {
                 bytes_max: 0,
+                uncounted: 0,
                 account: None,
             },
             call,

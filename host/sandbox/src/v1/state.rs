@@ -22,7 +22,16 @@ const RESOURCES_MAX: usize = 256;
 pub(crate) struct MemoryGrant {
     /// Of this guest.
     pub bytes_max: usize,
+    /// So much of it is on nobody's account.
+    pub uncounted: usize,
     pub account: Option<MemoryAccount>,
+}
+
+impl MemoryGrant {
+    /// What is on the account, of so much memory.
+    fn counted(&self, memory: usize) -> usize {
+        memory.saturating_sub(self.uncounted)
+    }
 }
 
 /// Memory and table bounds of one session.
@@ -45,7 +54,7 @@ impl GuestLimits {
 impl Drop for GuestLimits {
     fn drop(&mut self) {
         if let Some(account) = &self.grant.account {
-            account.give(self.memory);
+            account.give(self.grant.counted(self.memory));
         }
     }
 }
@@ -57,14 +66,15 @@ impl ResourceLimiter for GuestLimits {
         desired: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let more = desired.saturating_sub(current);
-        let taken = match &self.grant.account {
-            _ if self.memory + more > self.grant.bytes_max => Err(MemoryRefused::Session),
-            Some(account) => account.take(more),
+        let grant = &self.grant;
+        let memory = self.memory + desired.saturating_sub(current);
+        let taken = match &grant.account {
+            _ if memory > grant.bytes_max => Err(MemoryRefused::Session),
+            Some(account) => account.take(grant.counted(memory) - grant.counted(self.memory)),
             None => Ok(()),
         };
         match taken {
-            Ok(()) => self.memory += more,
+            Ok(()) => self.memory = memory,
             Err(refused) => self.refused = Some(refused),
         }
         Ok(taken.is_ok())
