@@ -5,6 +5,7 @@
 //! The gate never reads a body and never looks a path up in the store, except for platform staff in a foreign company.
 
 use crate::caller::Caller;
+use crate::coming;
 use crate::cookies;
 use crate::finish::Call;
 use crate::limiter::{Limits, under_load};
@@ -134,6 +135,9 @@ pub async fn pass(
     check_grant(&principal, role, permission)?;
     check_unread(state, operation, &principal)?;
     let place = place(state, mounted, &principal, request.headers())?;
+    if let Some(place) = &place {
+        coming::watch(request.body_mut(), place);
+    }
     let in_flight = match operation.runs_connector {
         true => Some(InFlight::enter(state, &principal).ok_or_else(|| Problem::busy(1))?),
         false => None,

@@ -54,6 +54,7 @@ pub mod audit;
 pub mod backup;
 pub mod body;
 pub mod caller;
+mod coming;
 pub mod companies;
 mod compression;
 pub mod connections;

@@ -1,15 +1,22 @@
 //! Uploads under way: how many bytes of memory they may come to hold, per company and in all.
 //!
 //! An upload takes its place before a byte of it is read, for as many bytes as it says that it has, and keeps it until its answer is
-//! ready. One that finds no place is refused while its client has not sent anything yet. Knows no HTTP. Start reading at [`Uploads::enter`].
+//! ready. One that finds no place is refused while its client has not sent anything yet. Places that are kept for long are others' whom they keep out:
+//! the last ones are for companies that have none, and while others need more than half of all whoever sends slowly gives its up. Knows no HTTP.
+//! Start reading at [`Uploads::enter`].
 
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What an upload costs beside its bytes, so that very many small ones do not pass for nothing.
 const UPLOAD_BYTES_MIN: u64 = 1 << 20;
+/// What a client may keep the host waiting for before it is looked at how far it is.
+const GRACE: Duration = Duration::from_secs(10);
+/// In how long as many bytes as a place has have to come where places are short: nine megabits for the largest connector.
+const COMES_WITHIN: Duration = Duration::from_secs(60);
 
 pub struct Uploads {
     company_max: u64,
@@ -46,7 +53,8 @@ impl Uploads {
         }
     }
 
-    /// A place for an upload that holds at most `bytes`. One alone always has a place, or a low bound would forbid what is allowed.
+    /// A place for an upload that holds at most `bytes`. One alone always has a place, or a low bound would forbid what is allowed. The last
+    /// quarter is for companies that have nothing under way.
     pub fn enter(self: &Arc<Self>, company: &CompanyId, bytes: u64) -> Result<Place, Full> {
         let bytes = bytes.max(UPLOAD_BYTES_MIN);
         let mut held = self.held.lock();
@@ -56,7 +64,11 @@ impl Uploads {
                 bytes_max: self.company_max,
             });
         }
-        if held.all > 0 && held.all + bytes > self.all_max {
+        let all_max = match own {
+            0 => self.all_max,
+            _ => self.all_max / 4 * 3,
+        };
+        if held.all > 0 && held.all + bytes > all_max {
             return Err(Full::Host {
                 bytes_max: self.all_max,
             });
@@ -73,6 +85,37 @@ impl Uploads {
 
     pub fn bytes(&self) -> u64 {
         self.held.lock().all
+    }
+}
+
+impl Place {
+    /// To be asked while its bytes come.
+    pub fn coming(&self) -> Coming {
+        Coming {
+            uploads: self.uploads.clone(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// How the bytes of an upload come.
+pub struct Coming {
+    uploads: Arc<Uploads>,
+    bytes: u64,
+}
+
+impl Coming {
+    /// Whether it comes so slowly that it has to give its place up: `received` of it in all the time that its client has kept the host waiting,
+    /// while others have more than half of all places.
+    pub fn is_in_the_way(&self, received: u64, waited: Duration) -> bool {
+        let part = received as f64 / self.bytes as f64;
+        let is_slow = waited > GRACE + COMES_WITHIN.mul_f64(part);
+        is_slow && self.uploads.bytes().saturating_sub(self.bytes) > self.uploads.all_max / 2
+    }
+
+    /// How fast it has to be not to be.
+    pub fn bytes_per_second(&self) -> u64 {
+        self.bytes.div_ceil(COMES_WITHIN.as_secs())
     }
 }
 
@@ -95,11 +138,11 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A company that is full does not keep another one out, and what ends makes room.
+    /// A company that is full does not keep another one out, the last places are for those who have none, and what ends makes room.
     #[test]
     fn places_are_counted_per_company_and_in_all() {
-        let uploads = Arc::new(Uploads::new(4 * MIB, 6 * MIB));
-        let (one, two) = (CompanyId::generate(), CompanyId::generate());
+        let uploads = Arc::new(Uploads::new(4 * MIB, 8 * MIB));
+        let [one, two, three] = [(); 3].map(|()| CompanyId::generate());
         let first = uploads.enter(&one, 3 * MIB).unwrap();
         // A small one counts as much as it costs.
         let second = uploads.enter(&one, 1).unwrap();
@@ -108,15 +151,35 @@ mod tests {
             Some(Full::Company { bytes_max: 4 * MIB })
         );
         let third = uploads.enter(&two, 2 * MIB).unwrap();
-        assert_eq!(
-            uploads.enter(&two, 1).err(),
-            Some(Full::Host { bytes_max: 6 * MIB })
-        );
-        drop(first);
+        let full = Some(Full::Host { bytes_max: 8 * MIB });
+        assert_eq!(uploads.enter(&two, 1).err(), full);
+        let fourth = uploads.enter(&three, 2 * MIB).unwrap();
+        assert_eq!(uploads.enter(&CompanyId::generate(), 1).err(), full);
+        drop((first, fourth));
         assert!(uploads.enter(&two, 2 * MIB).is_ok());
         drop((second, third));
         assert_eq!(uploads.bytes(), 0);
         assert!(uploads.held.lock().companies.is_empty());
+    }
+
+    /// Who sends slowly keeps its place as long as others have half of all at most. Where they have more, a place is free again within a minute or so.
+    #[test]
+    fn who_is_slow_makes_way_where_places_are_short() {
+        let uploads = Arc::new(Uploads::new(8 * MIB, 16 * MIB));
+        let enter = |mib: u64| uploads.enter(&CompanyId::generate(), mib * MIB).unwrap();
+        let (slow, others) = (enter(6), enter(8));
+        let (coming, seconds) = (slow.coming(), Duration::from_secs);
+        assert_eq!(coming.bytes_per_second(), 104_858);
+        assert!(!coming.is_in_the_way(0, seconds(1_000)));
+        let more = enter(1);
+        assert!(!coming.is_in_the_way(0, seconds(9)));
+        assert!(coming.is_in_the_way(0, seconds(11)));
+        assert!(!coming.is_in_the_way(3 * MIB, seconds(39)));
+        assert!(coming.is_in_the_way(3 * MIB, seconds(41)));
+        assert!(coming.is_in_the_way(6 * MIB, seconds(71)));
+        drop(more);
+        assert!(!coming.is_in_the_way(0, seconds(1_000)));
+        drop((slow, others));
     }
 
     /// What is larger than the bound waits for nobody when it is alone.

@@ -3,6 +3,7 @@
 use crate::world::{Answer, Company, World, request};
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::future;
 use futures_util::stream::{self, StreamExt};
 use http::{Method, Request};
 use serde_json::json;
@@ -106,6 +107,29 @@ async fn a_slow_upload_holds_nobody_up() {
         .expect_error(400, "CONNECTOR_INVALID");
     for upload in uploads {
         assert!(!upload.is_finished());
+        upload.abort();
+    }
+}
+
+/// An upload that trickles is given up when others have more than half of all places, and its client is told what to do; then it is in nobody's way
+/// any more, and those that are left go on.
+#[tokio::test]
+async fn a_slow_upload_makes_way() {
+    let world = World::new().await;
+    let mut uploads = Vec::new();
+    for (name, mib) in [("one", 1), ("another", 1), ("large", 4)] {
+        let company = world.company(name).await;
+        let request = upload(&company, mib << 20).body(trickle()).unwrap();
+        uploads.push(send(&world, request));
+    }
+    let large = uploads.pop().unwrap();
+    let first = tokio::time::timeout(PATIENCE, future::select_all(uploads)).await;
+    let (answer, _, left) = first.expect("an answer");
+    let refused = answer.unwrap().expect_error(400, "INVALID_REQUEST");
+    let message = refused.at("/error/message").to_string();
+    assert!(message.contains("too slowly"), "{message}");
+    assert!(!large.is_finished());
+    for upload in left.into_iter().chain([large]) {
         upload.abort();
     }
 }
