@@ -5,7 +5,7 @@ use crate::uploads::{Coming, Place};
 use axum::BoxError;
 use axum::body::Body;
 use bytes::Bytes;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use crate::uploads::Uploads;
     use futures_util::stream::{self, StreamExt};
+    use http_body::Body as _;
     use http_body_util::BodyExt;
     use souk_domain::ids::CompanyId;
     use std::convert::Infallible;
