@@ -1,7 +1,7 @@
 //! Arrays in their binary form to JSON, nested as deep as their dimensions.
 //!
 //! Elements are written as the host writes such values on their own: finite numbers as numbers, bytes in
-//! base64, times in ISO 8601. What JSON has no number for is a string, or null for a float.
+//! base64, times in ISO 8601. What JSON has no number for is a string.
 
 use crate::numeric;
 use crate::protocol::{Reader, malformed};
@@ -9,6 +9,7 @@ use crate::types::{self, Reading};
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use souk_sdk::Error;
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
+use std::fmt;
 use std::io::Write;
 
 /// The server's own bound.
@@ -78,7 +79,10 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
         Reading::Int4 => display(out, i32::from_be_bytes(types::exact(value)?)),
         Reading::Int8 => display(out, i64::from_be_bytes(types::exact(value)?)),
         Reading::Oid => display(out, u32::from_be_bytes(types::exact(value)?)),
-        Reading::Float4 => float(out, f64::from(f32::from_be_bytes(types::exact(value)?))),
+        Reading::Float4 => {
+            let single = f32::from_be_bytes(types::exact(value)?);
+            float(out, types::widened(single))
+        }
         Reading::Float8 => float(out, f64::from_be_bytes(types::exact(value)?)),
         Reading::Numeric => {
             let start = out.len();
@@ -98,18 +102,18 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
         Reading::Bytes => base64(out, value),
         Reading::Date => quoted(out, |out| match types::date(value)? {
             None => write_all(out, types::infinity(value).as_bytes()),
-            Some(days) => display(out, Date::from_days(i64::from(days))),
+            Some(days) => display(out, Day(i64::from(days))),
         }),
         Reading::Time => quoted(out, |out| {
             display(out, TimeOfDay(i64::from_be_bytes(types::exact(value)?)))
         }),
         Reading::Timestamp => quoted(out, |out| match types::timestamp(value)? {
             None => write_all(out, types::infinity(value).as_bytes()),
-            Some(us) => display(out, format_args!("{}Z", timestamp_text(us))),
+            Some(us) => display(out, format_args!("{}Z", Clock(us))),
         }),
         Reading::LocalTimestamp => quoted(out, |out| match types::timestamp(value)? {
             None => write_all(out, types::infinity(value).as_bytes()),
-            Some(us) => display(out, timestamp_text(us)),
+            Some(us) => display(out, Clock(us)),
         }),
         Reading::Json => write_all(out, value),
         Reading::Jsonb => write_all(out, types::jsonb(value)?),
@@ -128,7 +132,15 @@ fn display(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Result<(), Error
 }
 
 fn float(out: &mut Vec<u8>, value: f64) -> Result<(), Error> {
-    serde_json::to_writer(out, &value).map_err(|_| malformed())
+    if value.is_finite() {
+        return serde_json::to_writer(out, &value).map_err(|_| malformed());
+    }
+    let word = match value.is_nan() {
+        true => "NaN",
+        false if value > 0.0 => "Infinity",
+        false => "-Infinity",
+    };
+    string(out, word)
 }
 
 fn string(out: &mut Vec<u8>, value: &str) -> Result<(), Error> {
@@ -152,15 +164,29 @@ fn base64(out: &mut Vec<u8>, value: &[u8]) -> Result<(), Error> {
     )
 }
 
-/// `2024-01-31T12:30:00.000000`, for parameters that the server wants as text.
-pub fn timestamp_text(us: i64) -> String {
-    let (day, clock) = (date_text(us.div_euclid(DAY_US)), TimeOfDay::of(us));
-    format!("{day}T{clock}")
+/// Days since 1970-01-01 as a host writes them: `2024-01-31`, and with a sign years before 0 and of five digits.
+struct Day(i64);
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Date { year, month, day } = Date::from_days(self.0);
+        let sign = match year {
+            ..0 => "-",
+            0..=9_999 => "",
+            _ => "+",
+        };
+        write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
+    }
 }
 
-/// `2024-01-31`.
-pub fn date_text(days: i64) -> String {
-    Date::from_days(days).to_string()
+/// Microseconds since 1970-01-01T00:00:00, written as `2024-01-31T12:30:00.000000`.
+struct Clock(i64);
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (day, time) = (Day(self.0.div_euclid(DAY_US)), TimeOfDay::of(self.0));
+        write!(f, "{day}T{time}")
+    }
 }
 
 #[cfg(test)]
@@ -199,8 +225,28 @@ mod tests {
             array(&[3], 17, &[Some(b"a"), Some(b"ab"), Some(b"abc")]),
             r#"["YQ==","YWI=","YWJj"]"#
         );
-        assert_eq!(array(&[1], 701, &[Some(&f64::NAN.to_be_bytes())]), "[null]");
-        assert_eq!(array(&[1], 1082, &[Some(&n(8825))]), "[\"2024-02-29\"]");
+        let floats = [f64::NAN, f64::NEG_INFINITY, 0.1].map(f64::to_be_bytes);
+        assert_eq!(
+            array(&[3], 701, &floats.each_ref().map(|float| Some(&float[..]))),
+            "[\"NaN\",\"-Infinity\",0.1]"
+        );
+        let singles = [f32::INFINITY, 0.1, 123_456_792.0].map(f32::to_be_bytes);
+        assert_eq!(
+            array(
+                &[3],
+                700,
+                &singles.each_ref().map(|single| Some(&single[..]))
+            ),
+            "[\"Infinity\",0.1,123456790.0]"
+        );
+        assert_eq!(
+            array(
+                &[3],
+                1082,
+                &[Some(&n(8825)), Some(&n(2_921_940)), Some(&n(-746_117))]
+            ),
+            "[\"2024-02-29\",\"+10000-01-01\",\"-0043-03-15\"]"
+        );
         assert_eq!(
             array(&[1], 1184, &[Some(&(-1i64).to_be_bytes())]),
             "[\"1999-12-31T23:59:59.999999Z\"]"

@@ -3,10 +3,9 @@
 //! A value that does not fit is refused here as the caller's fault; what only the server can judge (the text of
 //! a uuid, of a date) goes there as text and comes back as an SQLSTATE of class 22.
 
-use crate::arrays::{date_text, timestamp_text};
 use crate::protocol;
 use crate::types::{EPOCH_DAYS, EPOCH_US, oid};
-use souk_sdk::time::{DAY_US, TimeOfDay};
+use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601};
 use souk_sdk::{ColumnType, Error, Value};
 
 const BINARY: [u8; 2] = [0, 1];
@@ -214,10 +213,13 @@ fn text(out: &mut Vec<u8>, value: &Value) -> Result<[u8; 2], &'static str> {
         Value::Boolean(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         Value::Int64(value) => out.extend_from_slice(value.to_string().as_bytes()),
         Value::Float64(value) => out.extend_from_slice(float_text(*value).as_bytes()),
-        Value::Date(days) => out.extend_from_slice(date_text(i64::from(*days)).as_bytes()),
+        Value::Date(days) => {
+            let date = Date::from_days(i64::from(*days));
+            out.extend_from_slice(date.to_string().as_bytes());
+        }
         Value::Time(us) => out.extend_from_slice(TimeOfDay(*us).to_string().as_bytes()),
         Value::Timestamp(us) | Value::LocalTimestamp(us) => {
-            out.extend_from_slice(timestamp_text(*us).as_bytes());
+            out.extend_from_slice(iso8601(*us).as_bytes());
         }
         Value::Bytes(_) | Value::Null(_) => return Err("text"),
     }

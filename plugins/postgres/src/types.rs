@@ -326,10 +326,14 @@ fn too_far() -> Error {
 /// The years from -99999 to 99999, which a host takes; the server has more.
 const DAYS: std::ops::RangeInclusive<i32> = -37_243_412..=35_804_721;
 
+/// Up to here every whole number is a single of its own. Beyond it singles are further apart than their last digits.
+const WHOLE_MAX: f64 = 16_777_216.0;
+
 /// The double whose digits are those of the single: 0.1 and not 0.10000000149011612, which nobody has written.
-fn widened(value: f32) -> f64 {
+pub fn widened(value: f32) -> f64 {
     let wide = f64::from(value);
-    match wide.fract() == 0.0 || !wide.is_finite() {
+    let is_exact = wide.fract() == 0.0 && wide.abs() <= WHOLE_MAX;
+    match is_exact || !wide.is_finite() {
         true => wide,
         false => value.to_string().parse().unwrap_or(wide),
     }
@@ -352,6 +356,24 @@ mod tests {
         assert_eq!(native(oid::VARCHAR, 24).unwrap(), "varchar(20)");
         assert_eq!(native(1007, -1).unwrap(), "int4[]");
         assert_eq!(native(99_999, -1), None);
+    }
+
+    /// As many digits as the server writes.
+    #[test]
+    fn singles_keep_their_digits() {
+        for (single, double) in [
+            (0.1_f32, 0.1_f64),
+            (-1.5, -1.5),
+            (16_777_216.0, 16_777_216.0),
+            (33_554_434.0, 33_554_434.0),
+            (123_456_792.0, 123_456_790.0),
+            (1e38, 1e38),
+            (f32::MAX, 3.402_823_5e38),
+            (f32::NEG_INFINITY, f64::NEG_INFINITY),
+        ] {
+            assert_eq!(widened(single).to_bits(), double.to_bits(), "{single}");
+        }
+        assert!(widened(f32::NAN).is_nan());
     }
 
     #[test]

@@ -21,6 +21,12 @@ fn types_are_exact() {
         ),
         ("4294967295::oid", ColumnType::Int64, "oid", "4294967295"),
         ("1.5::float4", ColumnType::Float64, "float4", "1.5"),
+        (
+            "123456789::float4",
+            ColumnType::Float64,
+            "float4",
+            "123456790.0",
+        ),
         ("'-Infinity'::float8", ColumnType::Float64, "float8", "-inf"),
         ("0.1::float8", ColumnType::Float64, "float8", "0.1"),
         (
@@ -105,10 +111,22 @@ fn types_are_exact() {
             "[1.50,\"NaN\"]",
         ),
         (
-            "ARRAY['infinity', '2024-01-01']::date[]",
+            "ARRAY[0.1, 'NaN']::float4[]",
+            ColumnType::Json,
+            "float4[]",
+            "[0.1,\"NaN\"]",
+        ),
+        (
+            "ARRAY['-Infinity', 1.5]::float8[]",
+            ColumnType::Json,
+            "float8[]",
+            "[\"-Infinity\",1.5]",
+        ),
+        (
+            "ARRAY['infinity', '2024-01-01', '10000-01-01', '0044-03-15 BC']::date[]",
             ColumnType::Json,
             "date[]",
-            "[\"infinity\",\"2024-01-01\"]",
+            "[\"infinity\",\"2024-01-01\",\"+10000-01-01\",\"-0043-03-15\"]",
         ),
         (
             "ARRAY['2024-01-01 12:00:00.5+00']::timestamptz[]",
