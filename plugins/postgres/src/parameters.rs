@@ -236,8 +236,12 @@ fn float_text(value: f64) -> String {
             "-Infinity".into()
         }
     } else {
-        // The shortest text that reads back as the same number.
-        format!("{value:?}")
+        // The shortest text that reads back as the same number. A whole one has no point, which would be a digit more of an exact number.
+        let text = format!("{value:?}");
+        match text.strip_suffix(".0") {
+            Some(whole) => whole.to_owned(),
+            None => text,
+        }
     }
 }
 
@@ -340,6 +344,21 @@ mod tests {
         assert!(encoded(Value::Float64(1.5), oid::INT4).is_err());
         assert!(encoded(Value::Boolean(true), oid::INT4).is_err());
         assert!(encoded(Value::Int64(-1), oid::OID).is_err());
+    }
+
+    /// An exact number has the digits that its caller has written.
+    #[test]
+    fn whole_numbers_have_no_point() {
+        for (value, text) in [
+            (4.0, "4"),
+            (-0.5, "-0.5"),
+            (1e21, "1e21"),
+            (100.0, "100"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            let (format, out) = encoded(Value::Float64(value), oid::NUMERIC).unwrap();
+            assert_eq!((format, out.as_slice()), (Some(TEXT), text.as_bytes()));
+        }
     }
 
     /// JSON arrays become array literals, quoted so that no element can break out.

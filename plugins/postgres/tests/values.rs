@@ -260,6 +260,7 @@ fn parameters_are_bound() {
             Value::Float64(1e21),
             "1000000000000000000000",
         ),
+        ("$1::numeric * 3", Value::Float64(4.0), "12"),
         ("$1::text", Value::Text("a'b\\".into()), "a'b\\"),
         ("$1::varchar", Value::Int64(5), "5"),
         ("$1::bool", Value::Boolean(true), "true"),

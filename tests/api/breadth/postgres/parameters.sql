@@ -23,6 +23,10 @@ SELECT sum(id) / :n FROM matches;
 -- :n number 4
 SELECT max(id) / :n FROM staff;
 
+--- whole numbers times one that is declared to be any number
+-- :n number 4
+SELECT sum(id * :n) FROM staff;
+
 --- a sum of parameters alone
 -- :i integer 2
 -- :j integer 40
