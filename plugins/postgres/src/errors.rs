@@ -138,6 +138,8 @@ impl ServerError {
             "42601" => {
                 Error::source_failed("syntax_error", "the database cannot read the statement")
             }
+            // The others of their class are about what the database is like, which trying again does not change.
+            "55P03" | "55006" => conflict(),
             _ => match state.get(..2).unwrap_or_default() {
                 "28" => Error::authentication("login_refused", "the database refused the login"),
                 "22" => match self.parameter {
@@ -165,15 +167,19 @@ impl ServerError {
                     "the pooler gives each statement another backend, so that no transaction can be read-only: set its `pool_mode` to transaction, or to session",
                 ),
                 "08" => Error::unavailable("connection_lost", "the database broke the connection"),
-                "40" | "55" => Error::unavailable(
-                    "conflict",
-                    "the statement was in conflict with other work at the database; try again",
-                ),
+                "40" => conflict(),
                 _ => Error::source_failed("sql_error", "the database could not run the statement"),
             },
         };
         error.detail(self.text).source_code(self.sqlstate)
     }
+}
+
+fn conflict() -> Error {
+    Error::unavailable(
+        "conflict",
+        "the statement was in conflict with other work at the database; try again",
+    )
 }
 
 /// What PgBouncer says of a transaction where `pool_mode` is statement.

@@ -174,6 +174,10 @@ SELECT nextval('tickets');
 -- refused 502 SOURCE_ERROR 25006
 SELECT setval('tickets', 100);
 
+--- a sequence of which nobody has asked anything yet
+-- refused 502 SOURCE_ERROR 55000
+SELECT currval('tickets');
+
 --- rows that are locked to be changed
 -- refused 502 SOURCE_ERROR 25006
 SELECT id FROM staff WHERE id = 1 FOR UPDATE;
