@@ -3,7 +3,7 @@
 use rusqlite::ffi;
 use souk_sdk::Error;
 
-/// An error of rusqlite's, met while the file is opened or its catalog is read.
+/// An error of rusqlite's, met while the file is opened or its catalog is read: nothing of it is a caller's.
 pub fn of_statement(error: rusqlite::Error) -> Error {
     let (code, text) = match &error {
         rusqlite::Error::SqliteFailure(code, text) => {
@@ -15,12 +15,13 @@ pub fn of_statement(error: rusqlite::Error) -> Error {
                 .detail(error.to_string());
         }
     };
-    of_code(code, &text)
+    of_code(code, &text, false)
 }
 
-/// SQLite's extended code, and what it says.
-pub fn of_code(code: i32, text: &str) -> Error {
-    classify(code, text).detail(text).source_code(name(code))
+/// SQLite's extended code, and what it says. `is_bound`: the statement had values, and one of them may be what SQLite refuses.
+pub fn of_code(code: i32, text: &str, is_bound: bool) -> Error {
+    let error = classify(code, text, is_bound);
+    error.detail(text).source_code(name(code))
 }
 
 #[cold]
@@ -31,7 +32,7 @@ pub fn out_of_memory() -> Error {
     )
 }
 
-fn classify(code: i32, text: &str) -> Error {
+fn classify(code: i32, text: &str, is_bound: bool) -> Error {
     match code & 0xff {
         ffi::SQLITE_INTERRUPT => {
             Error::timeout("statement_timeout", "the statement did not finish in time")
@@ -58,9 +59,13 @@ fn classify(code: i32, text: &str) -> Error {
         ffi::SQLITE_IOERR | ffi::SQLITE_PROTOCOL => {
             Error::unavailable("read_failed", "the database file cannot be read")
         }
-        ffi::SQLITE_MISMATCH => Error::invalid_request(
+        ffi::SQLITE_MISMATCH if is_bound => Error::invalid_request(
             "value_mismatch",
             "a value has a type that the statement cannot use",
+        ),
+        ffi::SQLITE_MISMATCH => Error::source_failed(
+            "value_mismatch",
+            "the statement makes a value of a type that it cannot use",
         ),
         ffi::SQLITE_ERROR if text.starts_with("no such table") => Error::not_found(
             "table_not_found",

@@ -114,8 +114,14 @@ impl Prepared {
         };
         match code {
             ffi::SQLITE_OK => Ok(()),
-            _ => Err(failure(&self.connection)),
+            _ => Err(self.failure()),
         }
+    }
+
+    /// What the statement failed with as it ran, or as it was given its values.
+    #[cold]
+    fn failure(&self) -> Error {
+        failure(&self.connection, self.parameters() > 0)
     }
 
     unsafe fn bind_text(&self, parameter: c_int, text: &str) -> c_int {
@@ -157,21 +163,21 @@ fn prepare<'t>(
         ffi::sqlite3_prepare_v3(handle, at, length, keep, &mut raw, &mut tail)
     };
     if code != ffi::SQLITE_OK {
-        return Err(failure(connection));
+        return Err(failure(connection, false));
     }
     let end = (tail as usize).saturating_sub(text.as_ptr() as usize);
     Ok((raw, text.get(end..).unwrap_or_default()))
 }
 
-/// What the connection last failed with.
+/// What the connection last failed with; `is_bound`: in a statement that was given values.
 #[cold]
-fn failure(connection: &Connection) -> Error {
+fn failure(connection: &Connection, is_bound: bool) -> Error {
     // SAFETY: the connection is open, and its message is copied before anything else is asked of it.
     unsafe {
         let handle = connection.handle();
         let code = ffi::sqlite3_extended_errcode(handle);
         let text = CStr::from_ptr(ffi::sqlite3_errmsg(handle));
-        errors::of_code(code, &text.to_string_lossy())
+        errors::of_code(code, &text.to_string_lossy(), is_bound)
     }
 }
 
@@ -189,7 +195,7 @@ impl Rows<'_> {
                 statement: self.statement,
             })),
             ffi::SQLITE_DONE => Ok(None),
-            _ => Err(failure(&self.statement.connection)),
+            _ => Err(self.statement.failure()),
         }
     }
 }

@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 use souk_connector_sqlite::Session;
 use souk_sdk::{
-    Column, ColumnData, ColumnType, Error, Event, Limits, Machine, Query, Request, SchemaFilter,
-    Settings, Step, Value,
+    Column, ColumnData, ColumnType, Error, ErrorClass, Event, Limits, Machine, Query, Request,
+    SchemaFilter, Settings, Step, Value,
 };
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -420,6 +420,25 @@ fn errors_say_whose_fault_they_are() {
     for (text, code) in cases {
         let error = ask(&mut session, query(text, vec![])).unwrap_err();
         assert_eq!(error.code, code, "{text}: {error:?}");
+    }
+    // It is a caller's only where a caller gave something.
+    let limited = |limit: &str, values| {
+        let text = format!("SELECT id FROM orders LIMIT {limit}");
+        query(&text, values)
+    };
+    for (limit, values, class) in [
+        ("'many'", vec![], ErrorClass::Source),
+        (
+            "?1",
+            vec![Value::Text("many".into())],
+            ErrorClass::InvalidRequest,
+        ),
+    ] {
+        let error = ask(&mut session, limited(limit, values)).unwrap_err();
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (class, "value_mismatch")
+        );
     }
     // In a component, the depth that SQLite allows by default would be the end of the stack.
     let deep = format!("SELECT 1{}", "+1".repeat(500));
