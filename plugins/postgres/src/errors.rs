@@ -4,7 +4,7 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::ErrorResponseBody;
 use souk_sdk::Error;
 
-use crate::statements::Unknown;
+use crate::typing::Unknown;
 
 /// An `ErrorResponse`, read.
 pub struct ServerError {
@@ -65,13 +65,15 @@ impl ServerError {
         self.sqlstate == "25P02"
     }
 
-    /// The server cannot tell the types of parameters by itself.
+    /// The server cannot tell the types of parameters by itself, or has told them wrong.
     pub fn untyped(&self) -> Option<Unknown> {
         match self.sqlstate.as_str() {
             // Ambiguous, or of no type at all: the text names it.
             "42P08" | "42P18" => Some(numbered(&self.text).map_or(Unknown::Some, Unknown::One)),
             // Several operators or functions would do.
             "42725" => Some(Unknown::Some),
+            // No such operator or function, no common type, no such cast.
+            "42883" | "42804" | "42846" => Some(Unknown::Mistaken),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Start reading at `session` (requests in flight and what arrives for them); `startup` logs in, `statements`
 //! holds the prepared ones, `types` turns binary values into columns and `parameters` values into binary,
-//! `catalog` asks for the schema, `errors` says whose fault an SQLSTATE is.
+//! `typing` says as which types they are prepared, `catalog` asks for the schema, `errors` says whose fault an SQLSTATE is.
 //!
 //! **Read-only.** The session starts with `default_transaction_read_only=on`, and every request is one implicit
 //! transaction: the statement, then `RESET ALL`, then Sync. A transaction that began read-only cannot be made
@@ -24,6 +24,7 @@ mod settings;
 mod startup;
 mod statements;
 mod types;
+mod typing;
 
 pub use session::Session;
 

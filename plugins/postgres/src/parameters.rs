@@ -4,7 +4,7 @@
 //! a uuid, of a date) goes there as text and comes back as an SQLSTATE of class 22.
 
 use crate::protocol;
-use crate::types::{EPOCH_DAYS, EPOCH_US, oid};
+use crate::types::{EPOCH_DAYS, EPOCH_US, is_time, oid};
 use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601};
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -83,12 +83,24 @@ pub fn declared(value: &Value) -> Option<u32> {
     })
 }
 
-/// Whether the server has taken for a whole number what is declared to be any number: it would refuse a fraction, or cut one off.
-pub fn is_narrowed(value: &Value, type_oid: u32) -> bool {
-    matches!(
+/// Whether the server has taken for something else what a parameter is declared to be, so that its value would be refused, cut off, or answered
+/// as another one.
+pub fn is_mistaken(value: &Value, type_oid: u32) -> bool {
+    let is_any_number = matches!(
         value,
         Value::Float64(_) | Value::Null(Some(ColumnType::Float64))
-    ) && matches!(type_oid, oid::INT2 | oid::INT4 | oid::INT8)
+    );
+    let is_declared = |is: fn(u32) -> bool| declared(value).is_some_and(is);
+    match type_oid {
+        // Where nothing in the statement says what it is, a parameter is a text: 10 is less than 9.
+        oid::TEXT => is_declared(|told| told != oid::TEXT),
+        // A fraction would be refused or cut off. And what stands beside a number or a span of time is read as another one, also a day.
+        oid::INT2 | oid::INT4 | oid::INT8 => is_any_number || is_declared(is_time),
+        oid::INTERVAL => is_declared(is_time),
+        // What is taken from a day is read as another day, also a number of them.
+        oid::DATE => is_declared(|told| told == oid::INT8),
+        _ => false,
+    }
 }
 
 /// Appends one value and says in which format; None is NULL. The error is what it should have been.

@@ -3,9 +3,9 @@
 //! A slot's place is the number of its shape. Results come in the order in which statements were sent, so a
 //! place can be used again as soon as its statement is closed: the next shape of that number is described anew.
 
-use crate::parameters::{declared, is_narrowed};
 use crate::protocol;
 use crate::types::Reading;
+use crate::typing::{Told, Typing};
 use souk_sdk::{KnownColumns, Limits, Value};
 use std::rc::Rc;
 
@@ -22,9 +22,6 @@ pub struct Ask {
     pub typing: Told,
 }
 
-/// Absent for most statements.
-pub type Told = Option<Rc<Typing>>;
-
 impl Ask {
     pub fn new(id: u32, parameters: Vec<Value>, limits: Limits) -> Ask {
         Ask {
@@ -38,63 +35,8 @@ impl Ask {
 
     /// The types to prepare with.
     pub fn types(&self) -> &[u32] {
-        self.typing.as_ref().map_or(&[], |typing| &typing.types)
+        self.typing.as_deref().map_or(&[], Typing::types)
     }
-}
-
-/// Which parameters a statement is prepared with types for: those that the server cannot tell by itself, or takes for less than they were
-/// declared to be. It knows the others better: an index on a column serves a value of the column's own type.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Typing {
-    /// 0 or the end: the server's.
-    types: Vec<u32>,
-    /// What to go back to if the server finds no operator for a type that was only declared.
-    before: Option<Vec<u32>>,
-    /// Not to be improved any more.
-    settled: bool,
-}
-
-impl Typing {
-    fn set(&mut self, index: usize, value: &Value) -> bool {
-        let Some(oid) = declared(value) else {
-            return false;
-        };
-        if self.types.len() <= index {
-            self.types.resize(index + 1, 0);
-        }
-        std::mem::replace(&mut self.types[index], oid) != oid
-    }
-
-    /// What to prepare with after the server could not tell the types of these; None: there is nothing more to tell it.
-    pub fn told(told: &Told, unknown: &Unknown, values: &[Value]) -> Told {
-        let mut typing = told.as_deref().cloned().unwrap_or_default();
-        let mut tell = |index: usize| {
-            let is_open = typing.types.get(index).is_none_or(|oid| *oid == 0);
-            is_open && typing.set(index, &values[index])
-        };
-        let more = match unknown {
-            Unknown::One(index) if *index < values.len() => tell(*index),
-            Unknown::One(_) => false,
-            Unknown::Some => (0..values.len()).filter(|index| tell(*index)).count() > 0,
-        };
-        more.then(|| Rc::new(typing))
-    }
-
-    /// The types of before the last improvement, which the server has refused.
-    pub fn taken_back(told: &Told) -> Told {
-        let types = told.as_ref()?.before.clone()?;
-        Some(Rc::new(Typing {
-            types,
-            before: None,
-            settled: true,
-        }))
-    }
-}
-
-/// Which parameters' types the server could not tell.
-pub enum Unknown {
-    One(usize),
-    Some,
 }
 
 /// What the server said about a statement.
@@ -170,7 +112,7 @@ impl Statement {
 
     /// The types that it was prepared with.
     pub fn types(&self) -> &[u32] {
-        self.typing.as_ref().map_or(&[], |typing| &typing.types)
+        self.typing.as_deref().map_or(&[], Typing::types)
     }
 
     /// Whether the server still says the same of its columns.
@@ -184,34 +126,10 @@ impl Statement {
             })
     }
 
-    /// What it is to be prepared with for these values, if not as it is: one that is declared to be any number is taken for a whole one, or
-    /// a type was declared anew.
+    /// What it is to be prepared with for these values, if not as it is.
     #[inline]
     pub fn better_typing(&self, values: &[Value]) -> Told {
-        let told = self.typing.as_deref();
-        if told.is_some_and(|typing| typing.settled) {
-            return None;
-        }
-        let is_told = |index: usize| {
-            let oid = told.and_then(|typing| typing.types.get(index));
-            oid.is_some_and(|oid| *oid != 0)
-        };
-        let types = self.parameters.iter().enumerate().zip(values);
-        let misses = |(index, oid): (usize, u32), value: &Value| match is_told(index) {
-            true => declared(value).is_some_and(|declared| declared != oid),
-            false => is_narrowed(value, oid),
-        };
-        let mut missed = types
-            .filter(|((index, oid), value)| misses((*index, **oid), value))
-            .map(|((index, _), value)| (index, value))
-            .peekable();
-        missed.peek()?;
-        let mut typing = told.cloned().unwrap_or_default();
-        typing.before = Some(typing.types.clone());
-        missed.for_each(|(index, value)| {
-            typing.set(index, value);
-        });
-        Some(Rc::new(typing))
+        Typing::better(&self.typing, &self.parameters, values)
     }
 }
 

@@ -31,6 +31,7 @@ pub mod oid {
     pub const TIME: u32 = 1083;
     pub const TIMESTAMP: u32 = 1114;
     pub const TIMESTAMPTZ: u32 = 1184;
+    pub const INTERVAL: u32 = 1186;
     pub const NUMERIC: u32 = 1700;
     pub const UUID: u32 = 2950;
     pub const JSONB: u32 = 3802;
@@ -139,7 +140,7 @@ const NAMES: &[(u32, &str)] = &[
     (oid::TIME, "time"),
     (oid::TIMESTAMP, "timestamp"),
     (oid::TIMESTAMPTZ, "timestamptz"),
-    (1186, "interval"),
+    (oid::INTERVAL, "interval"),
     (1266, "timetz"),
     (1560, "bit"),
     (1562, "varbit"),
@@ -207,6 +208,14 @@ pub fn element_of(array: u32) -> Option<u32> {
         .iter()
         .find(|(known, _)| *known == array)
         .map(|&(_, element)| element)
+}
+
+/// A day, a moment, or a part of one.
+pub fn is_time(type_oid: u32) -> bool {
+    matches!(
+        type_oid,
+        oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ
+    )
 }
 
 /// The type's name for people: `int4`, `numeric(10,2)`, `text[]`. None if the server must be asked.

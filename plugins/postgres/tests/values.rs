@@ -243,6 +243,78 @@ fn endless_times_are_told_by_their_column() {
     assert_eq!(null, "NULL");
 }
 
+/// What a parameter was declared to be counts where the server reads it as something else, unless the server has no use for that.
+#[test]
+fn what_was_declared_counts() {
+    let mut wire = Cluster::get().wire();
+    let leap_day = || Value::Date(19_782);
+    for (sql, values, text) in [
+        (
+            "SELECT greatest($1, $2)::text",
+            vec![Value::Int64(9), Value::Int64(10)],
+            "10",
+        ),
+        (
+            "SELECT '[\"a\", \"b\"]'::jsonb ->> $1",
+            vec![Value::Int64(1)],
+            "b",
+        ),
+        ("SELECT $1 || ' left'", vec![Value::Float64(4.0)], "4 left"),
+        ("SELECT ($1 + 7)::text", vec![leap_day()], "2024-03-07"),
+        (
+            "SELECT ($1 + 7)::date::text",
+            vec![leap_day()],
+            "2024-03-07",
+        ),
+        (
+            "SELECT (timestamptz '2024-03-01 00:00+00' > $1 - interval '1 day')::text",
+            vec![leap_day()],
+            "true",
+        ),
+        (
+            "SELECT (timestamptz '1970-01-02 00:00+00' > $1 - interval '2 hours')::text",
+            vec![Value::Timestamp(93_600_000_000)],
+            "false",
+        ),
+        (
+            "SELECT (date '2024-03-07' - $1)::text",
+            vec![Value::Int64(7)],
+            "2024-02-29",
+        ),
+        (
+            "SELECT (date '2024-02-29' + $1)::text",
+            vec![Value::Int64(7)],
+            "2024-03-07",
+        ),
+        (
+            "SELECT ($1 < date '2024-03-07' - $2 AND $3::shop.mood = 'sad')::text",
+            vec![leap_day(), Value::Int64(7), Value::Text("sad".into())],
+            "false",
+        ),
+        // A number that is compared with texts stays one of them, and another one has its fraction all the same.
+        (
+            "SELECT round(sum(id) / $1)::text FROM shop.items WHERE name <> $2",
+            vec![Value::Float64(2.5), Value::Int64(5)],
+            "200200",
+        ),
+        ("SELECT length($1)::text", vec![Value::Int64(1_000)], "4"),
+        (
+            "SELECT coalesce($1, 'none')",
+            vec![Value::Null(Some(ColumnType::Int64))],
+            "none",
+        ),
+    ] {
+        for _ in 0..2 {
+            let answer = wire.query(sql, values.clone());
+            assert_eq!(answer.ok().cell(0, 0), text, "{sql}");
+        }
+    }
+    let error = wire
+        .query("SELECT no_such_function($1)", vec![Value::Int64(1)])
+        .error();
+    assert_eq!(error.source_code.as_deref(), Some("42883"));
+}
+
 /// Parameters go as the server's types; what does not fit is the caller's fault and the session goes on.
 #[test]
 fn parameters_are_bound() {

@@ -6,8 +6,9 @@ use crate::errors::{self, ServerError};
 use crate::job::{Cancel, Execute, Job, Lookup, Prepare, Probe};
 use crate::protocol::{self, MESSAGE_BYTES_MAX, malformed, unexpected};
 use crate::startup;
-use crate::statements::{Ask, Described, Description, Typing};
+use crate::statements::{Ask, Described, Description};
 use crate::types::{self, Reading};
+use crate::typing::Typing;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{Message, RowDescriptionBody};
@@ -350,17 +351,16 @@ impl Session {
         }
     }
 
-    /// The server could not prepare a statement: where it wants to be told types, or was told one that it has no use for, it is asked again.
+    /// The server could not prepare a statement: where it wants to be told types, was told one that it has no use for, or was wrong about one, it is
+    /// asked again.
     #[cold]
     fn retype_or_refuse(&mut self, number: u64, error: ServerError, step: &mut Step) {
         let Some((text, asks)) = self.statements.take_back(number) else {
             return;
         };
-        let refused = |ask: &Ask| match error.untyped() {
-            Some(unknown) => Typing::told(&ask.typing, &unknown, &ask.parameters),
-            None => Typing::taken_back(&ask.typing),
-        };
-        let typing = asks.first().and_then(refused);
+        let unknown = error.untyped();
+        let another = |ask: &Ask| Typing::after(&ask.typing, unknown.as_ref(), &ask.parameters);
+        let typing = asks.first().and_then(another);
         let Some(typing) = typing else {
             let error = error.blame(false, false);
             asks.into_iter()

@@ -205,6 +205,53 @@ SELECT :day + 7;
 -- :day date "2026-03-31"
 SELECT count(*) FROM matches WHERE played >= :day - interval '7 days';
 
+--- a day and a number of days, as a day
+-- :day date "2026-03-31"
+SELECT (:day + 7)::date;
+
+--- a day and a number of days before it
+-- :day date "2026-03-31"
+-- :days integer 30
+SELECT string_agg(id::text, ',' ORDER BY id) FROM matches WHERE day BETWEEN :day - :days AND :day;
+
+--- so many days before the last one
+-- :days integer 10
+SELECT max(day) - :days FROM matches;
+
+--- so many days behind the first one
+-- :days integer 10
+SELECT min(day) + :days FROM matches;
+
+--- since so many days before a day, of a key
+-- :key string "c4ca4238-a0b9-2382-0dcc-509a6f75849b"
+-- :days integer 30
+SELECT count(*) FROM matches WHERE key = :key AND day > date '2026-03-01' - :days;
+
+--- the later one of two days
+-- :a date "2026-03-31"
+-- :b date "2026-04-01"
+SELECT greatest(:a, :b);
+
+--- a part of a text from a place on
+-- :from integer 3
+SELECT substring('abcdef', :from);
+
+--- a number in a text
+-- :n number 4
+SELECT :n || ' goals';
+
+--- yes or no in a text
+-- :on boolean true
+SELECT 'on: ' || :on::text;
+
+--- a moment in a text
+-- :at timestamp "2026-03-31T12:00:00.5Z"
+SELECT 'at ' || :at::text;
+
+--- a number that is left out, in a text
+-- :n integer null
+SELECT coalesce(length(:n::text), 0);
+
 --- a moment and a span of time
 -- :at timestamp "2026-03-31T00:00:00Z"
 SELECT max(played) FROM matches WHERE played < :at - interval '2 hours';
