@@ -96,6 +96,11 @@ async fn what_sellers_write_for_postgres_is_answered_to_the_last_digit() {
         answered += usize::from(has_values(&told));
         faults.extend(fault(&seller, &connection, &block, told).await);
     }
+    assert_eq!(
+        postgres::state(&native).await,
+        before,
+        "something was changed"
+    );
     assert!(refused.len() >= 70 && answered >= 165, "{answered} answers");
     assert!(
         faults.is_empty(),

@@ -143,6 +143,18 @@ async fn sell(source: Source) {
     assert_eq!(answer.status, 502, "{}", answer.body);
     assert!(answer.body.to_string().contains("read_only"));
     assert_eq!(source.count("SELECT count(*) FROM matches").await, 100);
+
+    // What a function writes all the same, on servers before 16, is taken back.
+    let sql = "SELECT lo_from_bytea(0, 'kept')::text";
+    let large = json!({"result_type": "string", "sql_logic": sql});
+    let large = seller.asset(connection, large).await;
+    for _ in 0..2 {
+        let answer = seller.execute(&large, json!({})).await;
+        let is_refused = answer.at("/error/details/source_code") == "25006";
+        assert!(answer.status == 200 || is_refused, "{}", answer.body);
+        let objects = source.count("SELECT count(*) FROM pg_largeobject_metadata");
+        assert_eq!(objects.await, 0);
+    }
 }
 
 /// A page that the source cannot compute is the seller's fault, although its beginning and its length were bound for the caller.

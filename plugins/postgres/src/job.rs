@@ -18,11 +18,18 @@ pub enum Job {
     Lookup(Lookup),
     Execute(Execute),
     Probe(Probe),
-    /// Such a transaction is taken back.
-    End,
+    /// A transaction is taken back: one at a pooler's backend, or one of the session's own that has stayed. `unlocks`: then locks that a statement
+    /// has taken for the session are given up.
+    End {
+        unlocks: bool,
+    },
+    /// Such locks are given up at the session's own backend. `struck`: a cancel that was meant for the statement has met this.
+    Unlock {
+        struck: bool,
+    },
 }
 
-/// The unnamed statement, `RESET ALL`, is parsed.
+/// A backend says whose it is, or parses what every statement is followed by.
 pub struct Setup {
     /// The backend has said, if it was asked: that it is the session's own, and took its settings.
     pub is_own: bool,

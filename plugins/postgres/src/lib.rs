@@ -4,13 +4,12 @@
 //! holds the prepared ones, `types` turns binary values into columns and `parameters` values into binary,
 //! `typing` says as which types they are prepared, `catalog` asks for the schema, `errors` says whose fault an SQLSTATE is.
 //!
-//! **Read-only.** The session starts with `default_transaction_read_only=on`, and every request is one implicit
-//! transaction: the statement, then `RESET ALL`, then Sync. A transaction that began read-only cannot be made
-//! read-write after its first snapshot. A setting that the statement changed for the session is put back by
-//! `RESET ALL` in the same transaction, or rolled back with it if either fails; so the next transaction begins
-//! read-only too, also when it was already on the wire. `RESET ALL` is the *unnamed* prepared statement, which
-//! no SQL can reach, deallocate or replace. Statements that could end a transaction themselves (`CALL`, `DO`,
-//! `COMMIT`) are refused before they are sent.
+//! **Read-only.** The session starts with `default_transaction_read_only=on`, and every request is one transaction
+//! that is rolled back: the statement, then `BEGIN`, `ROLLBACK` and Sync (`session/own`). A transaction that began
+//! read-only cannot be made read-write after its first snapshot. What the statement did all the same goes with it,
+//! as what functions write into large objects before version 16, and so does what it set for the session: the next
+//! transaction begins read-only too, also when it was already on the wire. Statements that could end a transaction
+//! themselves (`CALL`, `DO`, `COMMIT`) are refused before they are sent.
 
 mod arrays;
 mod catalog;

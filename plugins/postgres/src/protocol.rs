@@ -12,12 +12,34 @@ pub const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 pub const EXECUTE: [u8; 10] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 /// `Bind` of the unnamed statement without parameters or results.
 const BIND_UNNAMED: [u8; 13] = [b'B', 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0];
+/// The same of the statement [`BEGIN`].
+const BIND_BEGIN: [u8; 18] = *b"B\0\0\0\x11\0begin\0\0\0\0\0\0\0";
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
-/// What follows the `Bind` of every statement: run it, put every setting back, end the transaction.
-pub const RUN_RESET_SYNC: [u8; 38] = {
-    let parts: [&[u8]; 4] = [&EXECUTE, &BIND_UNNAMED, &EXECUTE, &SYNC];
-    let mut out = [0; 38];
+/// What `BEGIN` is prepared as. `ROLLBACK` is the unnamed statement.
+pub const BEGIN: &str = "begin";
+
+/// What follows the `Bind` of every statement: it is run, and then its transaction is made one that can be taken back, and is taken back.
+pub const RUN_UNDO_SYNC: [u8; 66] = {
+    let parts: [&[u8]; 6] = [
+        &EXECUTE,
+        &BIND_BEGIN,
+        &EXECUTE,
+        &BIND_UNNAMED,
+        &EXECUTE,
+        &SYNC,
+    ];
+    joined(&parts)
+};
+
+/// Takes back a transaction that has stayed.
+pub const UNDO_SYNC: [u8; 28] = {
+    let parts: [&[u8]; 3] = [&BIND_UNNAMED, &EXECUTE, &SYNC];
+    joined(&parts)
+};
+
+const fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut out = [0; N];
     let (mut at, mut part) = (0, 0);
     while part < parts.len() {
         let mut i = 0;
@@ -28,8 +50,9 @@ pub const RUN_RESET_SYNC: [u8; 38] = {
         }
         part += 1;
     }
+    assert!(at == N);
     out
-};
+}
 
 /// Parses a statement without parameters under no name, and runs it.
 pub fn run_unnamed(out: &mut Vec<u8>, sql: &str) {
@@ -179,7 +202,7 @@ mod tests {
     /// Every message's length field is its length, also in the ready-made ones.
     #[test]
     fn lengths_are_right() {
-        let mut out = RUN_RESET_SYNC.to_vec();
+        let mut out = [RUN_UNDO_SYNC.as_slice(), &UNDO_SYNC].concat();
         parse(&mut out, "s1", "SELECT 1", &[]);
         describe(&mut out, "s1");
         close(&mut out, "s1");
@@ -190,7 +213,7 @@ mod tests {
             let n = reader.u32().unwrap() as usize;
             reader.take(n - 4).unwrap();
         }
-        assert_eq!(tags, b"EBESPDC");
+        assert_eq!(tags, b"EBEBESBESPDC");
     }
 
     /// A length that points past the end is an error.

@@ -14,6 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 mod incoming;
+mod own;
 mod pooled;
 
 use pooled::{Backend, is_ancient};
@@ -26,6 +27,10 @@ const PROBE: &str = "CREATE TEMPORARY TABLE souk_read_only_probe () ON COMMIT DR
 const WHOSE: &str = "SELECT pg_catalog.pg_backend_pid()::text, pg_catalog.current_setting('default_transaction_read_only')";
 /// Linux counts its processes up to here. Poolers name one that is any number of 32 bits.
 const PID_MAX: i32 = 1 << 22;
+/// Gives up what a statement has locked for the session.
+const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
+/// What takes a transaction back is said again where a cancel has struck it, this often.
+const ENDINGS_MAX: u8 = 3;
 /// `ping` answers in this shape; statements number theirs from 0.
 const PING_SHAPE: u32 = 1_000_000;
 
@@ -46,6 +51,8 @@ pub struct Session {
     server_version: String,
     /// Cancels that may still strike whatever runs next.
     strays: u32,
+    /// How many times in a row a transaction was not taken back.
+    unended: u8,
     ping_described: bool,
 }
 
@@ -92,6 +99,7 @@ impl Machine for Session {
             backend: Backend::Asked(Vec::new()),
             server_version: String::new(),
             strays: 0,
+            unended: 0,
             ping_described: false,
         })
     }
@@ -215,9 +223,13 @@ impl Session {
             &statement.tail,
         ) {
             Ok(()) => {
-                out.extend_from_slice(&protocol::RUN_RESET_SYNC);
+                out.extend_from_slice(&protocol::RUN_UNDO_SYNC);
+                let locks = statement.locks;
                 self.queue
                     .push_back(Job::Execute(Execute::new(ask, statement)));
+                if locks {
+                    self.unlock(step);
+                }
             }
             Err(error) => step.failed(ask.id, error),
         }
@@ -314,7 +326,7 @@ impl Session {
             own.extend_from_slice(&protocol::EXECUTE);
             self.send_pooled(job, own, step);
         } else {
-            own.extend_from_slice(&protocol::RUN_RESET_SYNC);
+            own.extend_from_slice(&protocol::RUN_UNDO_SYNC);
             step.send(&own);
             self.queue.push_back(job);
         }
@@ -338,7 +350,8 @@ impl Session {
             return step.ready();
         }
         protocol::run_unnamed(step.outgoing(), WHOSE);
-        self.set_up(step);
+        step.send(&protocol::SYNC);
+        self.queue.push_back(Job::Setup(Setup { is_own: false }));
         if self.looks_own() {
             step.ready();
         }
@@ -347,12 +360,6 @@ impl Session {
     fn looks_own(&self) -> bool {
         let process = self.process.map_or(0, |(process, _)| process);
         (1..=PID_MAX).contains(&process)
-    }
-
-    fn set_up(&mut self, step: &mut Step) {
-        protocol::parse(step.outgoing(), "", "RESET ALL", &[]);
-        step.send(&protocol::SYNC);
-        self.queue.push_back(Job::Setup(Setup { is_own: false }));
     }
 
     /// A cancel reaches whatever runs at the server, so it is sent when its job is at the head of the queue.

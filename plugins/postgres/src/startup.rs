@@ -27,7 +27,7 @@ pub fn accepts_tls(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The startup message. What is set here is what `RESET ALL` goes back to. A pooler takes what it keeps for each of its clients, and
+/// The startup message. What is set here every statement finds. A pooler takes what it keeps for each of its clients, and
 /// refuses the rest: that is set in each transaction then (`session/pooled`).
 pub fn startup(out: &mut Vec<u8>, settings: &Settings) {
     if settings.pooler {

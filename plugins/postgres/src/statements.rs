@@ -60,6 +60,8 @@ pub struct Statement {
     pub parameters: Vec<u32>,
     pub readings: Vec<Reading>,
     pub shape: u32,
+    /// It may take locks that no end of a transaction gives up.
+    pub locks: bool,
     /// The beginning of its `Bind`: portal and name.
     pub head: Vec<u8>,
     /// The end of its `Bind`: the result formats.
@@ -93,6 +95,7 @@ impl Statement {
         let column_oids = description.columns.iter().map(|c| c.type_oid).collect();
         let columns = description.columns.into_iter().zip(&readings);
         Statement {
+            locks: locks(&text),
             text,
             name,
             parameters: description.parameters,
@@ -322,6 +325,12 @@ pub fn reads(text: &str) -> bool {
         .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
 }
 
+/// Whether the text names a function that takes a lock for the session: `pg_advisory_lock`, `pg_try_advisory_lock_shared`. One that is called by a
+/// function of the seller's own is not seen.
+fn locks(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("advisory_lock")
+}
+
 /// The length of a comment; PostgreSQL nests them.
 fn comment(text: &[u8]) -> usize {
     let (mut at, mut depth) = (0, 0);
@@ -371,6 +380,13 @@ mod tests {
         ] {
             assert!(!reads(text), "{text}");
         }
+    }
+
+    /// A lock for the transaction ends with it.
+    #[test]
+    fn locks_of_a_session_are_seen() {
+        assert!(locks("SELECT PG_TRY_Advisory_Lock_Shared(1, 2)"));
+        assert!(!locks("SELECT pg_advisory_xact_lock(1)"));
     }
 
     /// The cache keeps 256 statements and lets the one go that was used longest ago.

@@ -168,6 +168,50 @@ fn read_only_holds_on_every_statement() {
     assert_eq!(victims(), "0");
 }
 
+/// Whatever a statement leaves beside its answer is gone when the next one runs: what functions write although it only reads, who it runs as, and
+/// what it has locked, also where it fails.
+#[test]
+fn nothing_stays_of_a_statement() {
+    let cluster = Cluster::get();
+    let mut wire = cluster.wire();
+    // Refused by servers from version 16 on.
+    for write in [
+        "SELECT lo_create(0)",
+        "SELECT lo_from_bytea(0, 'kept')",
+        "SELECT shop.run('SELECT lo_creat(-1)')",
+    ] {
+        for _ in 0..2 {
+            wire.query(write, vec![]);
+            let objects = "SELECT count(*) FROM pg_largeobject_metadata";
+            assert_eq!(cluster.admin(objects), "0", "{write}");
+        }
+    }
+    for set in [
+        "SELECT set_config('role', 'reader', false)",
+        "SELECT shop.run('SET SESSION AUTHORIZATION reader')",
+        "SELECT shop.run('LISTEN news')",
+        "SELECT pg_notify('news', 'kept')",
+    ] {
+        wire.query(set, vec![]);
+        let seen =
+            "SELECT current_setting('role') || (SELECT count(*) FROM pg_listening_channels())";
+        assert_eq!(wire.scalar(seen), "none0", "{set}");
+    }
+    for lock in [
+        "SELECT pg_advisory_lock(7)",
+        "SELECT pg_advisory_lock(7), 1 / (id - 1) FROM shop.items WHERE id = 1",
+        "SELECT PG_TRY_ADVISORY_LOCK_SHARED(8), pg_advisory_lock(9), pg_advisory_lock(9)",
+    ] {
+        for _ in 0..2 {
+            wire.query(lock, vec![]);
+            // Behind what gives it up.
+            assert_eq!(wire.scalar("SELECT 1"), "1");
+            let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+            assert_eq!(cluster.admin(locks), "0", "{lock}");
+        }
+    }
+}
+
 /// Hundreds of statements in flight together, more than the cache holds, split anywhere: each gets its answer.
 #[test]
 fn requests_in_flight_keep_their_answers() {

@@ -34,7 +34,7 @@ pub async fn client(cluster: &PgCluster, database: &str) -> Client {
 /// What a statement that writes would change.
 pub async fn state(client: &Client) -> String {
     let sql = "SELECT (SELECT md5(string_agg(s::text, ',' ORDER BY id)) FROM staff AS s) || (SELECT last_value || is_called::text FROM tickets)
-        || (SELECT count(*) FROM pg_class) || current_setting('default_transaction_read_only')";
+        || (SELECT count(*) FROM pg_class) || (SELECT count(*) FROM pg_largeobject_metadata) || current_setting('default_transaction_read_only')";
     let row = client.query_one(sql, &[]).await.expect("the state");
     row.get(0)
 }

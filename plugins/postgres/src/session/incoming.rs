@@ -119,7 +119,8 @@ impl Session {
                 self.opened();
                 Ok(())
             }
-            (b'C', Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_) | Job::End)) => Ok(()),
+            (b'C', Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_))) => Ok(()),
+            (b'C' | b'D', Some(Job::End { .. } | Job::Unlock { .. })) => Ok(()),
             (b'n', Some(Job::Prepare(_))) => Ok(()),
             (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse_description(whole)?),
             (b't' | b'T', Some(Job::Execute(_))) => self.described(whole),
@@ -128,8 +129,11 @@ impl Session {
             (b'D', Some(Job::Setup(_))) => self.told_whose(body),
             (b'E', _) => self.error(whole),
             (b'Z', Some(_)) => match body {
-                // We open no transaction that outlives its Sync, unless at a pooler's.
-                [b'I'] if !self.is_pooled() => self.job_ended(step),
+                // No transaction outlives its Sync, unless at a pooler's.
+                [b'I'] if !self.is_pooled() => {
+                    self.unended = 0;
+                    self.job_ended(step)
+                }
                 [state] => {
                     self.synced(*state, step)?;
                     self.job_ended(step)
@@ -201,9 +205,14 @@ impl Session {
             Some(Job::Lookup(job)) => &mut job.error,
             Some(Job::Execute(job)) => &mut job.error,
             Some(Job::Probe(job)) => &mut job.error,
-            Some(Job::End) => {
+            Some(Job::End { .. }) => {
                 // A cancel that came late: it is ended again.
                 self.strays = self.strays.saturating_sub(u32::from(error.is_cancelled()));
+                return Ok(());
+            }
+            Some(Job::Unlock { struck }) => {
+                *struck = error.is_cancelled() && self.strays > 0;
+                self.strays = self.strays.saturating_sub(u32::from(*struck));
                 return Ok(());
             }
             Some(Job::Setup(_) | Job::Begin(_)) | None => return Err(error.blame(false, false)),
@@ -220,7 +229,8 @@ impl Session {
             Some(Job::Lookup(job)) => self.lookup_ended(job, step),
             Some(Job::Probe(job)) => self.probe_ended(job, step),
             Some(Job::Setup(job)) => self.setup_ended(&job, step),
-            Some(Job::Begin(_) | Job::End) | None => {}
+            Some(Job::Unlock { struck: true }) => self.unlock(step),
+            Some(Job::Begin(_) | Job::End { .. } | Job::Unlock { .. }) | None => {}
         }
         self.send_held(step);
         Ok(())
@@ -237,7 +247,7 @@ impl Session {
             None => (false, job.has_changed, false),
         };
         if lost && job.complete && !self.is_pooled() {
-            // It is `RESET ALL` that the server does not know any more.
+            // It is `BEGIN` that the server does not know any more.
             self.set_up(step);
         }
         // A cancel that was meant for another job: it has found this one.
@@ -264,9 +274,9 @@ impl Session {
             if error.is_cancelled() && self.strays > 0 {
                 // A cancel that was meant for another job.
                 self.strays -= 1;
-                self.prepare_again(job.number, step);
-            } else if error.is_aborted() && self.is_pooled() && !self.is_retried(job.number) {
-                self.prepare_again(job.number, step);
+                self.prepare_again(job.number, self.is_pooled(), step);
+            } else if error.is_aborted() && !self.is_retried(job.number) {
+                self.prepare_again(job.number, true, step);
             } else {
                 self.retype_or_refuse(job.number, error, step);
             }
@@ -329,7 +339,7 @@ impl Session {
     fn lookup_ended(&mut self, job: Lookup, step: &mut Step) {
         match job.error {
             // Without the names the values are still right: text.
-            Some(error) if !error.is_cancelled() => {
+            Some(error) if !error.is_cancelled() && !error.is_aborted() => {
                 self.refuse_asks(job.number, error.blame(false, false), step)
             }
             _ => self.run_prepared(job.number, job.description, step),
@@ -373,10 +383,11 @@ impl Session {
         }
     }
 
-    fn prepare_again(&mut self, number: u64, step: &mut Step) {
+    /// `counts`: it is not done a second time.
+    fn prepare_again(&mut self, number: u64, counts: bool, step: &mut Step) {
         if let Some((text, asks)) = self.statements.take_back(number) {
             for mut ask in asks {
-                ask.retried |= self.is_pooled();
+                ask.retried |= counts;
                 self.ask(&text, ask, step);
             }
         }

@@ -7,9 +7,8 @@
 //! One after the other: PgBouncer takes a backend for idle at the end of a transaction though half of the next request has gone to it, and the
 //! other half then goes to another backend, outside of any transaction or in the middle of a message (seen with 1.18).
 
-use super::Session;
-use super::cancelled;
 use super::incoming::{columns, parse_description};
+use super::{ENDINGS_MAX, Session, UNLOCK, cancelled};
 use crate::job::{Cancel, Job, Setup};
 use crate::protocol::{self, malformed, unexpected};
 use crate::settings::Settings;
@@ -20,8 +19,6 @@ use std::collections::VecDeque;
 
 /// `BEGIN`, and the settings.
 const OPENING_STATEMENTS: u8 = 2;
-/// `ROLLBACK` is said again where a cancel has struck it, this often.
-const ENDINGS_MAX: u8 = 3;
 
 /// What the backend is, as far as is known.
 pub(super) enum Backend {
@@ -35,8 +32,8 @@ pub(super) enum Backend {
 pub(super) struct Pooled {
     opening: Vec<u8>,
     ending: Vec<u8>,
-    /// How many times in a row a transaction did not end.
-    unended: u8,
+    /// The same behind a statement that may have locked something for the session, which is the backend's.
+    unlocking: Vec<u8>,
     /// Jobs with their messages that wait for the end of the transaction before them.
     held: VecDeque<(Job, Vec<u8>)>,
 }
@@ -60,17 +57,28 @@ impl Pooled {
         let set = values
             .iter()
             .map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"));
-        let (mut opening, mut ending) = (Vec::new(), Vec::new());
+        let (mut opening, mut ending, mut unlocking) = (Vec::new(), Vec::new(), Vec::new());
         protocol::run_unnamed(&mut opening, "BEGIN READ ONLY");
         let set = set.collect::<Vec<_>>().join(", ");
         protocol::run_unnamed(&mut opening, &format!("SELECT {set}"));
         protocol::run_unnamed(&mut ending, "ROLLBACK");
-        ending.extend_from_slice(&protocol::SYNC);
+        unlocking.extend_from_slice(&ending);
+        protocol::run_unnamed(&mut unlocking, UNLOCK);
+        for ending in [&mut ending, &mut unlocking] {
+            ending.extend_from_slice(&protocol::SYNC);
+        }
         Pooled {
             opening,
             ending,
-            unended: 0,
+            unlocking,
             held: VecDeque::new(),
+        }
+    }
+
+    fn ending(&self, unlocks: bool) -> &[u8] {
+        match unlocks {
+            true => &self.unlocking,
+            false => &self.ending,
         }
     }
 }
@@ -116,14 +124,16 @@ impl Session {
                 step.failed(job.ask.id, cancelled());
                 continue;
             }
+            let unlocks = matches!(&job, Job::Execute(job) if job.statement.locks);
             let out = step.outgoing();
             out.extend_from_slice(&pooled.opening);
             out.extend_from_slice(&messages);
             out.extend_from_slice(&protocol::SYNC);
-            out.extend_from_slice(&pooled.ending);
+            out.extend_from_slice(pooled.ending(unlocks));
+            let end = Job::End { unlocks };
             return self
                 .queue
-                .extend([Job::Begin(OPENING_STATEMENTS), job, Job::End]);
+                .extend([Job::Begin(OPENING_STATEMENTS), job, end]);
         }
     }
 
@@ -154,18 +164,19 @@ impl Session {
     /// A Sync was answered, with the state of the transaction: `I` is none.
     #[cold]
     pub(super) fn synced(&mut self, state: u8, step: &mut Step) -> Result<(), Error> {
-        let Backend::Pooled(pooled) = &mut self.backend else {
-            return Err(malformed().detail("a statement left a transaction open"));
+        let Backend::Pooled(pooled) = &self.backend else {
+            return self.undo(state, step);
         };
         match self.queue.front() {
-            Some(Job::End) if state == b'I' => pooled.unended = 0,
-            Some(Job::End) if pooled.unended == ENDINGS_MAX => {
+            Some(Job::End { .. }) if state == b'I' => self.unended = 0,
+            Some(Job::End { .. }) if self.unended == ENDINGS_MAX => {
                 return Err(malformed().detail("a transaction does not end"));
             }
-            Some(Job::End) => {
-                pooled.unended += 1;
-                step.send(&pooled.ending);
-                self.queue.push_back(Job::End);
+            Some(Job::End { unlocks }) => {
+                let unlocks = *unlocks;
+                self.unended += 1;
+                step.send(pooled.ending(unlocks));
+                self.queue.push_back(Job::End { unlocks });
             }
             Some(Job::Execute(job)) if state == b'I' && job.complete => {
                 return Err(malformed().detail("a statement ran outside of its transaction"));
@@ -218,7 +229,10 @@ impl Session {
         };
         let pings = std::mem::take(pings);
         match job.is_own {
-            true => self.backend = Backend::Own,
+            true => {
+                self.backend = Backend::Own;
+                self.set_up(step);
+            }
             false => self.pool(),
         }
         // Said already where nothing spoke for a pooler.
