@@ -6,13 +6,12 @@
 //!
 //! Start reading at [`exact`].
 
+use crate::plans;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Between, BinaryExpr, Case, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr,
     cast, lit, not, or,
@@ -24,23 +23,7 @@ const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
 
 /// The plan with its comparisons made exact. Parameters are bound by then; types are not aligned yet.
 pub fn exact(plan: LogicalPlan) -> Planned<LogicalPlan> {
-    let mut has_changed = false;
-    plan.transform_up_with_subqueries(|node| {
-        let schema = merge_schema(&node.inputs());
-        let names = NamePreserver::new(&node);
-        let node = node.map_expressions(|expression| {
-            let name = names.save(&expression);
-            let expression = expression.transform_up(|part| rewritten(part, &schema))?;
-            Ok(expression.update_data(|expression| name.restore(expression)))
-        })?;
-        has_changed |= node.transformed;
-        match has_changed {
-            // What stands above it is told the types that there are now.
-            true => node.map_data(LogicalPlan::recompute_schema),
-            false => Ok(node),
-        }
-    })
-    .data()
+    plans::rewrite(plan, rewritten)
 }
 
 fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {

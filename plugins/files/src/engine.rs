@@ -2,9 +2,11 @@
 
 use crate::clock::Clock;
 use crate::errors;
+use crate::exact::Exact;
 use crate::files::Opened;
 use crate::memory::Memory;
 use crate::steps::GiveWay;
+use crate::sums;
 use crate::tables::{self, Table};
 use crate::watch::{ROWS, Watch};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
@@ -14,6 +16,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::prelude::SessionConfig;
 use souk_sdk::Error;
 use std::collections::BTreeMap;
@@ -123,11 +126,13 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
     let give_way = GiveWay(tables.watch.clone());
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(SCHEMA, tables)?;
-    let state = SessionStateBuilder::new_with_default_features()
+    let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config()?)
         .with_runtime_env(runtime()?)
+        .with_analyzer_rule(Arc::new(Exact))
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();
+    state.register_udaf(Arc::new(sums::sum()))?;
     state
         .catalog_list()
         .register_catalog(CATALOG.to_owned(), Arc::new(catalog));

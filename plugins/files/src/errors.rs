@@ -1,5 +1,6 @@
 //! DataFusion's errors as errors of the contract, and the connector's own on their way through DataFusion.
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use std::error::Error as StdError;
@@ -75,7 +76,18 @@ pub fn of_statement(error: &DataFusionError) -> Error {
     classify(root).detail(root.strip_backtrace())
 }
 
+/// What a filter meets while Parquet is read comes as a text that begins so.
+const IN_FILTER: &str = "Error evaluating filter predicate";
+const OVERFLOW: &str = "ArithmeticOverflow";
+
 fn classify(root: &DataFusionError) -> Error {
+    let text = root.to_string();
+    if text.contains(IN_FILTER) {
+        return match text.contains(OVERFLOW) {
+            true => number_too_large(),
+            false => failed_at_a_value(),
+        };
+    }
     match root {
         DataFusionError::SQL(..) => Error::source_failed(
             "syntax_error",
@@ -89,9 +101,12 @@ fn classify(root: &DataFusionError) -> Error {
             "the statement asks for what DataFusion does not do",
         ),
         DataFusionError::Plan(text) => of_plan(text),
-        DataFusionError::ArrowError(..) => {
-            Error::source_failed("statement_failed", "the statement failed at a value")
+        DataFusionError::ArrowError(error, _)
+            if matches!(**error, ArrowError::ArithmeticOverflow(_)) =>
+        {
+            number_too_large()
         }
+        DataFusionError::ArrowError(..) => failed_at_a_value(),
         // What DataFusion calls a bug is none of the source's.
         DataFusionError::Internal(_) => {
             Error::internal("engine_failed", "the statement met a mistake of DataFusion")
@@ -138,6 +153,18 @@ fn column_not_found() -> Error {
     Error::not_found(
         "column_not_found",
         "the statement names a column that does not exist; a name with capital letters stands in quotes",
+    )
+}
+
+fn failed_at_a_value() -> Error {
+    Error::source_failed("statement_failed", "the statement failed at a value")
+}
+
+/// A number has more digits than the type has in which it is computed.
+pub fn number_too_large() -> Error {
+    Error::source_failed(
+        "number_too_large",
+        "the statement computes a number that its type cannot hold: CAST(… AS decimal(38, 0)), or decimal(76, 0), what it is computed of",
     )
 }
 

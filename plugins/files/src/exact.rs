@@ -1,0 +1,209 @@
+//! What DataFusion computes with fewer digits than there are, computed with all of them, or refused: whole numbers that outgrow their type begin
+//! anew at its other end. What is added up is in `sums`.
+//!
+//! Start reading at [`Exact`].
+
+use crate::errors;
+use crate::plans;
+use datafusion::arrow::array::{ArrayRef, Datum};
+use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result as Planned;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr_common::datum::apply;
+use souk_sdk::Error;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// The rule by which a plan is made exact. Types have to be aligned by then.
+#[derive(Debug)]
+pub struct Exact;
+
+impl AnalyzerRule for Exact {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Planned<LogicalPlan> {
+        plans::rewrite(plan, rewritten)
+    }
+
+    fn name(&self) -> &str {
+        "exact"
+    }
+}
+
+fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
+    Ok(match part {
+        Expr::BinaryExpr(step) if is_step(&step, schema) => Transformed::yes(appended(step)),
+        Expr::Negative(number) if is_whole(&number, schema) => {
+            Transformed::yes(call(Task::Negate, vec![*number]))
+        }
+        _ => Transformed::no(part),
+    })
+}
+
+/// Whether it is one of those that go wrong, or stands behind one.
+fn is_step(step: &BinaryExpr, schema: &DFSchema) -> bool {
+    let goes_on = match step.op {
+        Operator::Plus | Operator::Minus | Operator::Multiply => true,
+        Operator::Divide | Operator::Modulo => steps(&step.left).is_some(),
+        _ => false,
+    };
+    // What stands left may be long.
+    goes_on && is_whole(&step.right, schema) && is_whole(&step.left, schema)
+}
+
+fn is_whole(number: &Expr, schema: &DFSchema) -> bool {
+    // The types of a long one need not be looked at again.
+    steps(number).is_some() || number.get_type(schema).is_ok_and(|kind| kind.is_integer())
+}
+
+/// The steps of what was replaced already.
+fn steps(number: &Expr) -> Option<&[Operator]> {
+    let Expr::ScalarFunction(call) = number else {
+        return None;
+    };
+    match &call.func.inner().downcast_ref::<Function>()?.task {
+        Task::Compute(steps) => Some(steps),
+        _ => None,
+    }
+}
+
+/// One step more of what stands left of it: `a + b - c` does not nest, however long it is.
+fn appended(step: BinaryExpr) -> Expr {
+    let before = steps(&step.left).map(<[Operator]>::to_vec);
+    let (mut steps, mut numbers) = match (before, *step.left) {
+        (Some(steps), Expr::ScalarFunction(call)) => (steps, call.args),
+        (_, first) => (Vec::new(), vec![first]),
+    };
+    steps.push(step.op);
+    numbers.push(*step.right);
+    call(Task::Compute(steps), numbers)
+}
+
+fn call(task: Task, values: Vec<Expr>) -> Expr {
+    let signature = Signature::variadic_any(Volatility::Immutable);
+    let function = Arc::new(ScalarUDF::from(Function { task, signature }));
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, values))
+}
+
+/// What is done instead.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Task {
+    /// Whole numbers of one type, from left to right.
+    Compute(Vec<Operator>),
+    Negate,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Function {
+    task: Task,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        match self.task {
+            Task::Compute(_) => "compute",
+            Task::Negate => "negate",
+        }
+    }
+
+    /// As that is called which it stands for.
+    fn schema_name(&self, values: &[Expr]) -> Planned<String> {
+        let mut names = values.iter().map(|value| value.schema_name().to_string());
+        let first = names.next().unwrap_or_default();
+        Ok(match &self.task {
+            Task::Compute(steps) => {
+                let mut name = first;
+                for (step, number) in steps.iter().zip(names) {
+                    write!(name, " {step} {number}")?;
+                }
+                name
+            }
+            Task::Negate => format!("(- {first})"),
+        })
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Planned<DataType> {
+        Ok(match (&self.task, kinds.first()) {
+            (_, Some(kind)) => kind.clone(),
+            (_, None) => DataType::Null,
+        })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Planned<FieldRef> {
+        let kinds = args.arg_fields.iter().map(|field| field.data_type());
+        let kinds: Vec<DataType> = kinds.cloned().collect();
+        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        let field = Field::new(self.name(), self.return_type(&kinds)?, is_nullable);
+        Ok(Arc::new(field))
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Planned<ColumnarValue> {
+        let mut values = args.args.into_iter();
+        let Some(first) = values.next() else {
+            return Err(errors::through(nothing()));
+        };
+        match &self.task {
+            Task::Compute(steps) => {
+                let mut steps = steps.iter().zip(values);
+                steps.try_fold(first, |so_far, (step, number)| {
+                    computed(*step, &so_far, &number)
+                })
+            }
+            Task::Negate => each(&first, |numbers| Ok(neg(numbers)?)),
+        }
+    }
+
+    fn evaluate_bounds(&self, values: &[&Interval]) -> Planned<Interval> {
+        let kinds: Vec<DataType> = values.iter().map(|value| value.data_type()).collect();
+        Interval::make_unbounded(&self.return_type(&kinds)?)
+    }
+}
+
+type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
+
+fn computed(step: Operator, left: &ColumnarValue, right: &ColumnarValue) -> Planned<ColumnarValue> {
+    let kernel: Kernel = match step {
+        Operator::Plus => add,
+        Operator::Minus => sub,
+        Operator::Multiply => mul,
+        Operator::Divide => div,
+        _ => rem,
+    };
+    apply(left, right, kernel)
+}
+
+/// The same of a column, or of a value that is that of each row.
+fn each(
+    value: &ColumnarValue,
+    of: impl Fn(&ArrayRef) -> Planned<ArrayRef>,
+) -> Planned<ColumnarValue> {
+    Ok(match value {
+        ColumnarValue::Array(array) => ColumnarValue::Array(of(array)?),
+        ColumnarValue::Scalar(value) => {
+            let array = of(&value.to_array()?)?;
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?)
+        }
+    })
+}
+
+fn nothing() -> Error {
+    Error::internal("no_number", "the connector computes with what is no number")
+}

@@ -1,0 +1,298 @@
+//! What a statement computes has all of its digits, or is refused: no number begins anew at the other end of its type.
+
+mod common;
+
+use common::{array, arrow, ask, batch, file, parquet};
+use datafusion::arrow::array::*;
+use datafusion::arrow::datatypes::i256;
+use souk_connector_files::Session;
+use souk_sdk::ColumnType::{self, Decimal, Int64};
+use souk_sdk::ErrorClass;
+
+/// The greatest number of 38 digits.
+const NINES: i128 = 10_i128.pow(38) - 1;
+
+/// Two rows: the greatest of each type, and one.
+fn extremes() -> RecordBatch {
+    let decimal = |digits, values: Vec<i128>| {
+        let values = Decimal128Array::from(values);
+        array(values.with_precision_and_scale(digits, 0).unwrap())
+    };
+    let wide = Decimal256Array::from(vec![i256::from_i128(NINES), i256::ONE]);
+    batch(vec![
+        ("n", array(Int64Array::from(vec![i64::MAX, 1]))),
+        ("i", array(Int32Array::from(vec![i32::MAX, 1]))),
+        ("s", array(Int8Array::from(vec![i8::MAX, 1]))),
+        ("u", array(UInt64Array::from(vec![u64::MAX, 1]))),
+        ("d", decimal(38, vec![NINES, 1])),
+        ("small", decimal(5, vec![99_999, 1])),
+        ("wide", array(wide.with_precision_and_scale(76, 0).unwrap())),
+    ])
+}
+
+fn sessions() -> [(tempfile::TempDir, Session); 2] {
+    let rows = extremes();
+    [
+        file("t.parquet", &parquet(&rows)),
+        file("t.arrow", &arrow(&rows, None)),
+    ]
+}
+
+fn is_refused(session: &mut Session, sql: &str) {
+    let error = ask(session, sql).err().unwrap_or_else(|| panic!("{sql}"));
+    let told = (error.class, error.code.as_str());
+    assert_eq!(
+        told,
+        (ErrorClass::Source, "number_too_large"),
+        "{sql}: {error:?}"
+    );
+}
+
+fn is(session: &mut Session, sql: &str, kind: ColumnType, lines: &[&str]) {
+    let answer = ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    assert_eq!(answer.lines(), lines, "{sql}");
+    assert_eq!(answer.kinds()[0], kind, "{sql}");
+}
+
+#[test]
+fn whole_numbers_that_outgrow_their_type_are_refused() {
+    for (_directory, mut session) in sessions() {
+        for sql in [
+            "SELECT 9223372036854775807 + 1",
+            "SELECT 9223372036854775807 * 9223372036854775807",
+            "SELECT -(-9223372036854775807 - 1)",
+            "SELECT n + 1 FROM t",
+            "SELECT 2 * n FROM t",
+            "SELECT n * n / n FROM t",
+            "SELECT 0 - n - n FROM t",
+            "SELECT -n - 2 FROM t",
+            "SELECT -(-n - 1) FROM t",
+            "SELECT (-n - 1) / -1 FROM t",
+            "SELECT i + i FROM t",
+            "SELECT s * s FROM t",
+            "SELECT u + u FROM t",
+            "SELECT 0 - u * u FROM t",
+            "SELECT n FROM t WHERE n + 1 > 0",
+            "SELECT n FROM t WHERE n BETWEEN 1 AND 2 * n",
+            "SELECT n FROM t ORDER BY n * 3",
+            "SELECT count(*) FROM t GROUP BY n + 1",
+            "SELECT max(n + 1) FROM t",
+            "SELECT count(*) FROM t HAVING max(n) + 1 > 0",
+            "SELECT (SELECT max(n) FROM t) + 1",
+            "SELECT lag(n + 1) OVER (ORDER BY n) FROM t",
+            "SELECT CASE WHEN n > 5 THEN n + 1 ELSE 0 END FROM t",
+            "SELECT coalesce(n + 1, 0) FROM t",
+            "SELECT a.n FROM t a JOIN t b ON a.n + 1 = b.n",
+            "SELECT a.n FROM t a WHERE EXISTS (SELECT 1 FROM t b WHERE b.n + 1 = a.n)",
+            "WITH RECURSIVE r(n) AS (SELECT 9223372036854775800 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        ] {
+            is_refused(&mut session, sql);
+        }
+        for (sql, kind, lines) in [
+            (
+                "SELECT n - 1 FROM t",
+                Int64,
+                &["9223372036854775806", "0"][..],
+            ),
+            (
+                "SELECT -n - 1 FROM t",
+                Int64,
+                &["-9223372036854775808", "-2"],
+            ),
+            (
+                "SELECT n / 2 * 2 + 1 FROM t",
+                Int64,
+                &["9223372036854775807", "1"],
+            ),
+            ("SELECT i + 1 FROM t", Int64, &["2147483648", "2"]),
+            (
+                "SELECT u - 2 FROM t",
+                Decimal,
+                &["18446744073709551613", "-1"],
+            ),
+            (
+                "SELECT CASE WHEN n < 5 THEN n + 1 ELSE 0 END FROM t",
+                Int64,
+                &["0", "2"],
+            ),
+            ("SELECT n + NULL FROM t", Int64, &["~", "~"]),
+            (
+                "SELECT sum(n - 1), max(n - 1) FROM t GROUP BY n - 1 ORDER BY n - 1",
+                Int64,
+                &["0|0", "9223372036854775806|9223372036854775806"],
+            ),
+            (
+                "SELECT CAST(n AS decimal(38, 0)) + 1 FROM t",
+                Decimal,
+                &["9223372036854775808", "2"],
+            ),
+            (
+                "SELECT max(day) - min(day) FROM (SELECT DATE '2026-01-31' AS day UNION ALL SELECT DATE '2026-01-01') x",
+                Int64,
+                &["30"],
+            ),
+        ] {
+            is(&mut session, sql, kind, lines);
+        }
+    }
+}
+
+/// Columns that are computed are called as before.
+#[test]
+fn what_is_computed_keeps_its_name() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    let sql = "SELECT n + 1, -n, n * 2 - n % 2, sum(n + 1) OVER (ORDER BY n * 2) FROM t";
+    let answer = ask(&mut session, sql).unwrap();
+    let names: Vec<&str> = answer
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    assert_eq!(
+        names[..3],
+        [
+            "t.n + Int64(1)",
+            "(- t.n)",
+            "t.n * Int64(2) - t.n % Int64(2)"
+        ]
+    );
+    assert_eq!(answer.lines(), ["2|-1|1|2"]);
+    let sql = "SELECT n + 1 AS a, x.\"t.n + Int64(1)\" FROM t, (SELECT n + 1 FROM t) x";
+    let answer = ask(&mut session, sql).unwrap();
+    assert_eq!(
+        (answer.columns[0].name.as_str(), answer.lines()),
+        ("a", vec!["2|2".to_owned()])
+    );
+}
+
+/// Whatever it was in between, a sum is told if it is within its type.
+#[test]
+fn sums_are_exact_or_refused() {
+    for (_directory, mut session) in sessions() {
+        for sql in [
+            "SELECT sum(n) FROM t",
+            "SELECT sum(u) FROM t",
+            "SELECT sum(-n - 1) FROM t",
+            "SELECT sum(d) FROM (SELECT d FROM t UNION ALL SELECT d FROM t) x",
+            "SELECT sum(DISTINCT n) FROM t",
+            "SELECT sum(DISTINCT n), sum(DISTINCT i) FROM t",
+            "SELECT sum(n) FROM t GROUP BY n > 0",
+            "SELECT sum(n) OVER (ORDER BY n) FROM t",
+            "SELECT sum(n) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+            "SELECT sum(DISTINCT n) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+        ] {
+            is_refused(&mut session, sql);
+        }
+        for (sql, kind, lines) in [
+            (
+                "SELECT sum(x) FROM (SELECT n AS x FROM t UNION ALL SELECT -n FROM t UNION ALL SELECT 5) y",
+                Int64,
+                &["5"][..],
+            ),
+            (
+                "SELECT sum(x) FROM (SELECT n AS x FROM t UNION ALL SELECT -n FROM t) y GROUP BY x > 5 OR x < -5 ORDER BY 1",
+                Int64,
+                &["0", "0"],
+            ),
+            ("SELECT sum(i) FROM t", Int64, &["2147483648"]),
+            ("SELECT sum(s) FILTER (WHERE s > 1) FROM t", Int64, &["127"]),
+            (
+                "SELECT sum(n) FROM t WHERE n > 1",
+                Int64,
+                &["9223372036854775807"],
+            ),
+            ("SELECT sum(n) FROM t WHERE n < 1", Int64, &["~"]),
+            (
+                "SELECT sum(u) FROM t WHERE u > 1",
+                Decimal,
+                &["18446744073709551615"],
+            ),
+            (
+                "SELECT sum(CAST(n AS decimal(38, 0))) FROM t",
+                Decimal,
+                &["9223372036854775808"],
+            ),
+            (
+                "SELECT sum(d) FROM t",
+                Decimal,
+                &["100000000000000000000000000000000000000"],
+            ),
+            (
+                "SELECT sum(wide) FROM (SELECT wide FROM t UNION ALL SELECT wide FROM t) x",
+                Decimal,
+                &["200000000000000000000000000000000000000"],
+            ),
+            ("SELECT sum(small) FROM t", Decimal, &["100000"]),
+            (
+                "SELECT sum(DISTINCT small) FROM (SELECT small FROM t UNION ALL SELECT small FROM t) x",
+                Decimal,
+                &["100000"],
+            ),
+            (
+                "SELECT sum(DISTINCT i), count(DISTINCT n), sum(DISTINCT u) FILTER (WHERE u < 5) FROM t",
+                Int64,
+                &["2147483648|2|1"],
+            ),
+            (
+                "SELECT sum(n) OVER (ORDER BY n ROWS BETWEEN CURRENT ROW AND CURRENT ROW) FROM t",
+                Int64,
+                &["1", "9223372036854775807"],
+            ),
+            (
+                "SELECT sum(DISTINCT u) OVER (ORDER BY u ROWS BETWEEN CURRENT ROW AND CURRENT ROW) FROM t",
+                Decimal,
+                &["1", "18446744073709551615"],
+            ),
+            (
+                "SELECT sum(1.5), sum(i) / sum(s) FROM t",
+                Decimal,
+                &["3.0|16777216"],
+            ),
+            ("SELECT avg(small) FROM t", Decimal, &["50000.0000"]),
+        ] {
+            is(&mut session, sql, kind, lines);
+        }
+    }
+    let days = DurationNanosecondArray::from(vec![i64::MAX, 1, -1]);
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![1, 2, 3]))),
+        ("span", array(days)),
+    ]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows, None));
+    is_refused(&mut session, "SELECT sum(span) FROM t WHERE n < 3");
+    let all = ask(&mut session, "SELECT CAST(sum(span) AS bigint) FROM t").unwrap();
+    assert_eq!(all.lines(), [i64::MAX.to_string()]);
+}
+
+/// A statement of many steps is taken, on a stack as large as a debug build needs.
+#[test]
+fn long_sums_are_taken() {
+    let taken = std::thread::Builder::new().stack_size(64 << 20).spawn(long);
+    taken.unwrap().join().unwrap();
+}
+
+fn long() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n2\n");
+    for step in ["+ n ", "- 1 ", "* 1 ", "+ 1 - 1 ", "* 2 / 2 "] {
+        let steps = step.repeat(390 / step.matches(['+', '-', '*', '/']).count());
+        let sql = format!("SELECT count(*) FROM t WHERE n {steps} > -1000");
+        let answer = ask(&mut session, &sql).unwrap_or_else(|error| panic!("{step}: {error:?}"));
+        assert_eq!(answer.lines(), ["2"], "{step}");
+    }
+}
+
+/// What a filter meets while Parquet is read is the statement's fault, not the file's.
+#[test]
+fn what_fails_in_a_filter_is_told() {
+    for (_directory, mut session) in sessions() {
+        is_refused(&mut session, "SELECT s FROM t WHERE n * 2 > 5");
+        let error = ask(&mut session, "SELECT s FROM t WHERE 1 / (n - n) = 1")
+            .err()
+            .unwrap();
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::Source, "statement_failed"),
+            "{error:?}"
+        );
+    }
+}
