@@ -1,11 +1,15 @@
-//! What DataFusion computes with fewer digits than there are, computed with all of them, or refused: whole numbers that outgrow their type begin
-//! anew at its other end. What is added up is in `sums`.
+//! What DataFusion computes with fewer digits than there are, computed with all of them, or refused.
+//!
+//! Whole numbers that outgrow their type begin anew at its other end; and of a decimal that is written as a text whatever is more than its type
+//! says is cut off. Both are replaced in a plan whose types are aligned. What is added up is in `sums`.
 //!
 //! Start reading at [`Exact`].
 
 use crate::errors;
 use crate::plans;
+use crate::types;
 use datafusion::arrow::array::{ArrayRef, Datum};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::error::ArrowError;
@@ -16,8 +20,8 @@ use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
@@ -25,7 +29,7 @@ use souk_sdk::Error;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// The rule by which a plan is made exact. Types have to be aligned by then.
+/// The rule by which a plan is made exact. Types have to be aligned by then: casts are among what it replaces.
 #[derive(Debug)]
 pub struct Exact;
 
@@ -45,6 +49,12 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         Expr::Negative(number) if is_whole(&number, schema) => {
             Transformed::yes(call(Task::Negate, vec![*number]))
         }
+        Expr::Cast(Cast { expr, field }) if is_text_of_decimal(&expr, &field, schema) => {
+            Transformed::yes(call(Task::Write(field.data_type().clone()), vec![*expr]))
+        }
+        Expr::TryCast(TryCast { expr, field }) if is_text_of_decimal(&expr, &field, schema) => {
+            Transformed::yes(call(Task::Write(field.data_type().clone()), vec![*expr]))
+        }
         _ => Transformed::no(part),
     })
 }
@@ -63,6 +73,14 @@ fn is_step(step: &BinaryExpr, schema: &DFSchema) -> bool {
 fn is_whole(number: &Expr, schema: &DFSchema) -> bool {
     // The types of a long one need not be looked at again.
     steps(number).is_some() || number.get_type(schema).is_ok_and(|kind| kind.is_integer())
+}
+
+fn is_text_of_decimal(value: &Expr, to: &Field, schema: &DFSchema) -> bool {
+    let is_text = matches!(
+        to.data_type(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    );
+    is_text && value.get_type(schema).is_ok_and(|kind| kind.is_decimal())
 }
 
 /// The steps of what was replaced already.
@@ -100,6 +118,8 @@ enum Task {
     /// Whole numbers of one type, from left to right.
     Compute(Vec<Operator>),
     Negate,
+    /// A decimal as a text of this type.
+    Write(DataType),
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -113,6 +133,7 @@ impl ScalarUDFImpl for Function {
         match self.task {
             Task::Compute(_) => "compute",
             Task::Negate => "negate",
+            Task::Write(_) => "write",
         }
     }
 
@@ -129,6 +150,7 @@ impl ScalarUDFImpl for Function {
                 name
             }
             Task::Negate => format!("(- {first})"),
+            Task::Write(_) => first,
         })
     }
 
@@ -138,6 +160,7 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, kinds: &[DataType]) -> Planned<DataType> {
         Ok(match (&self.task, kinds.first()) {
+            (Task::Write(kind), _) => kind.clone(),
             (_, Some(kind)) => kind.clone(),
             (_, None) => DataType::Null,
         })
@@ -168,6 +191,10 @@ impl ScalarUDFImpl for Function {
                 })
             }
             Task::Negate => each(&first, |numbers| Ok(neg(numbers)?)),
+            Task::Write(kind) => each(&first, |decimals| {
+                let texts = types::texts(decimals).ok_or_else(|| errors::through(nothing()))?;
+                Ok(cast(&texts, kind)?)
+            }),
         }
     }
 

@@ -3,7 +3,7 @@
 mod json;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch, StringArray,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
@@ -341,6 +341,22 @@ macro_rules! decimals {
 }
 
 decimals!(Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type);
+
+/// Decimals as texts, whole; `None` where they are none.
+pub fn texts(array: &ArrayRef) -> Option<StringArray> {
+    match array.data_type() {
+        DataType::Decimal32(..) => Some(texts_of(array.as_primitive::<Decimal32Type>())),
+        DataType::Decimal64(..) => Some(texts_of(array.as_primitive::<Decimal64Type>())),
+        DataType::Decimal128(..) => Some(texts_of(array.as_primitive::<Decimal128Type>())),
+        DataType::Decimal256(..) => Some(texts_of(array.as_primitive::<Decimal256Type>())),
+        _ => None,
+    }
+}
+
+fn texts_of<T: Array + Digits>(values: &T) -> StringArray {
+    let text = |row| values.is_valid(row).then(|| values.digits(row));
+    (0..values.len()).map(text).collect()
+}
 
 /// A number of units of the last digit, whole. Arrow's own way cuts off what is more than the digits that the type says, which products and
 /// sums may have, and files.

@@ -6,7 +6,7 @@ use common::{array, arrow, ask, batch, file, parquet};
 use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::i256;
 use souk_connector_files::Session;
-use souk_sdk::ColumnType::{self, Decimal, Int64};
+use souk_sdk::ColumnType::{self, Decimal, Int64, Text};
 use souk_sdk::ErrorClass;
 
 /// The greatest number of 38 digits.
@@ -278,6 +278,55 @@ fn long() {
         let sql = format!("SELECT count(*) FROM t WHERE n {steps} > -1000");
         let answer = ask(&mut session, &sql).unwrap_or_else(|error| panic!("{step}: {error:?}"));
         assert_eq!(answer.lines(), ["2"], "{step}");
+    }
+}
+
+/// More digits than the type says are written, too.
+#[test]
+fn decimals_are_written_whole_as_texts() {
+    let large = "CAST('10000000000000000000' AS decimal(38, 0))";
+    let product = format!("1{}", "0".repeat(38));
+    for (_directory, mut session) in sessions() {
+        for (sql, lines) in [
+            (
+                "SELECT CAST(d + 1 AS text) FROM t".to_owned(),
+                &[product.as_str(), "2"][..],
+            ),
+            (
+                "SELECT (d + 1) || '!' FROM t".to_owned(),
+                &[&format!("{product}!"), "2!"],
+            ),
+            (
+                "SELECT concat('#', d + 1) FROM t".to_owned(),
+                &[&format!("#{product}"), "#2"],
+            ),
+            (
+                format!("SELECT CAST({large} * {large} AS text)"),
+                &[&product],
+            ),
+            (
+                format!("SELECT string_agg({large} * {large}, ',')"),
+                &[&product],
+            ),
+            (
+                format!("SELECT TRY_CAST({large} * {large} AS varchar)"),
+                &[&product],
+            ),
+            (
+                "SELECT CAST(CAST(NULL AS decimal(5, 2)) AS text)".to_owned(),
+                &["~"],
+            ),
+            (
+                "SELECT CAST(small / 8 AS text) FROM t".to_owned(),
+                &["12499.8750", "0.1250"],
+            ),
+            (
+                "SELECT CAST(1.50 AS text) || CAST(small AS text) FROM t".to_owned(),
+                &["1.5099999", "1.501"],
+            ),
+        ] {
+            is(&mut session, &sql, Text, lines);
+        }
     }
 }
 
