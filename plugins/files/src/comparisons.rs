@@ -1,12 +1,15 @@
 //! Comparisons that DataFusion refuses or gets wrong, written so that it does not.
 //!
 //! It compares no times of day of different units. It makes a decimal of 30 digits of a float that stands beside a decimal, which most
-//! floats are not: the statement fails at a large one, and a small one is nothing. And of a moment that is finer than the column beside it
-//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds.
+//! floats are not: the statement fails at a large one, and a small one is nothing. Of a moment that is finer than the column beside it
+//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds. A float of 32 bits is to it the one of
+//! 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it compares as structures, whose fields
+//! it makes alike in its own way, and passes over no page of a file by.
 //!
 //! Start reading at [`exact`].
 
 use crate::plans;
+use crate::types::shortest;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -16,6 +19,7 @@ use datafusion::logical_expr::{
     Between, BinaryExpr, Case, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr,
     cast, lit, not, or,
 };
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Functions that answer one of their arguments.
@@ -59,17 +63,125 @@ fn is_comparison(operator: Operator) -> bool {
 
 /// The comparison to be made instead; `None` where it is one that DataFusion makes right.
 fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    if let Some((left, right)) = rows(left, right) {
+        return by_columns(left, operator, right, schema);
+    }
     let kinds = [left, right].map(|side| side.get_type(schema).ok());
     let [Some(one), Some(other)] = kinds else {
         return None;
     };
-    if let Some(kind) = common(&one, &other) {
-        let (left, right) = (of_kind(left, &one, &kind), of_kind(right, &other, &kind));
-        return Some(binary_expr(left, operator, right));
+    if let Some(place) = place(&one, right, &other) {
+        return place.compared(left, operator);
     }
-    match before(&one, right, &other) {
-        Some(last) => beside(left, operator, last),
-        None => beside(right, operator.swap()?, before(&other, left, &one)?),
+    if let Some(place) = place(&other, left, &one) {
+        return place.compared(right, operator.swap()?);
+    }
+    let kind = common(&one, &other)?;
+    let (left, right) = (of_kind(left, &one, &kind), of_kind(right, &other, &kind));
+    Some(binary_expr(left, operator, right))
+}
+
+/// `(a, b)` and `(1, 2)`.
+fn rows<'e>(left: &'e Expr, right: &'e Expr) -> Option<(&'e [Expr], &'e [Expr])> {
+    let (Expr::ScalarFunction(left), Expr::ScalarFunction(right)) = (left, right) else {
+        return None;
+    };
+    let are_rows = left.name() == "struct" && right.name() == "struct";
+    let are_alike = left.args.len() == right.args.len() && !left.args.is_empty();
+    (are_rows && are_alike).then_some((left.args.as_slice(), right.args.as_slice()))
+}
+
+/// A column after the other, as each is compared: of those before being equal the next one decides. The first one is compared by itself, too:
+/// by that pages of a file are passed over.
+fn by_columns(
+    left: &[Expr],
+    operator: Operator,
+    right: &[Expr],
+    schema: &DFSchema,
+) -> Option<Expr> {
+    let one = |operator: Operator, (left, right): (&Expr, &Expr)| {
+        let instead = compared(left, operator, right, schema);
+        instead.unwrap_or_else(|| binary_expr(left.clone(), operator, right.clone()))
+    };
+    let pairs = left.iter().zip(right);
+    let (beyond, from) = match operator {
+        Operator::Eq => return pairs.map(|pair| one(operator, pair)).reduce(and),
+        Operator::NotEq => return pairs.map(|pair| one(operator, pair)).reduce(or),
+        Operator::Lt | Operator::LtEq => (Operator::Lt, Operator::LtEq),
+        Operator::Gt | Operator::GtEq => (Operator::Gt, Operator::GtEq),
+        _ => return None,
+    };
+    let first = pairs.clone().next()?;
+    let mut pairs = pairs.rev();
+    let last = one(operator, pairs.next()?);
+    let all = pairs.fold(last, |rest, pair| {
+        or(one(beyond, pair), and(one(Operator::Eq, pair), rest))
+    });
+    Some(match left.len() {
+        1 => all,
+        _ => and(one(from, first), all),
+    })
+}
+
+/// Where a value that is written down stands among those that a column may have.
+enum Place {
+    /// It is this one of them.
+    At(ScalarValue),
+    /// It is none of them: behind this one, before the next.
+    Behind(ScalarValue),
+}
+
+impl Place {
+    fn compared(self, column: &Expr, operator: Operator) -> Option<Expr> {
+        match self {
+            Place::At(value) => Some(binary_expr(column.clone(), operator, lit(value))),
+            Place::Behind(last) => beside(column, operator, last),
+        }
+    }
+}
+
+/// `None` where DataFusion finds it by itself.
+fn place(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Place> {
+    match column {
+        DataType::Float32 => among_singles(number(&written(value)?)?),
+        _ => before(column, value, of_value).map(Place::Behind),
+    }
+}
+
+/// Of floats of 32 bits the one that is shown as this number, or else the last that is shown as a smaller one.
+fn among_singles(number: f64) -> Option<Place> {
+    let nearest = number as f32;
+    let at = |single| Place::At(ScalarValue::Float32(Some(single)));
+    if nearest.is_nan() {
+        return Some(at(nearest));
+    }
+    let (last, next) = (nearest.next_down(), nearest.next_up());
+    let shown = [nearest, last, next].into_iter();
+    let mut shown = shown.filter(|single| shortest(*single) == number);
+    if let Some(single) = shown.next() {
+        return Some(at(single));
+    }
+    let last = match shortest(nearest).partial_cmp(&number)? {
+        Ordering::Less => nearest,
+        _ => last,
+    };
+    Some(Place::Behind(ScalarValue::Float32(Some(last))))
+}
+
+/// The float that a number which is no float of 32 bits is.
+fn number(value: &ScalarValue) -> Option<f64> {
+    let kind = value.data_type();
+    match value {
+        ScalarValue::Float64(number) => *number,
+        _ if kind.is_integer() || kind.is_decimal() => digits(value)?.parse().ok(),
+        _ => None,
+    }
+}
+
+fn digits(value: &ScalarValue) -> Option<String> {
+    match value.cast_to(&DataType::Utf8).ok()? {
+        ScalarValue::Utf8(digits) => digits,
+        _ => None,
     }
 }
 
@@ -102,12 +214,9 @@ fn float(side: &Expr) -> Expr {
 /// A decimal that is written down is the float that its digits say: a cast divides, which is not the same for many digits.
 fn nearest(side: &Expr) -> Option<Expr> {
     let value = written(side)?;
-    if !value.data_type().is_decimal() {
-        return None;
-    }
-    match value.cast_to(&DataType::Utf8).ok()? {
-        ScalarValue::Utf8(Some(digits)) => Some(lit(digits.parse::<f64>().ok()?)),
-        _ => None,
+    match value.data_type().is_decimal() {
+        true => number(&value).map(lit),
+        false => None,
     }
 }
 
@@ -207,24 +316,38 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
     let is = list.expr.get_type(schema).ok()?;
     let kinds = list.list.iter().map(|value| value.get_type(schema));
     let kinds: Vec<DataType> = kinds.collect::<Planned<_>>().ok()?;
-    if let Some(kind) = kinds.iter().find_map(|other| common(&is, other)) {
-        let values = list.list.iter().zip(&kinds);
-        let values = values
-            .map(|(value, is)| of_kind(value, is, &kind))
-            .collect();
-        let side = Box::new(of_kind(&list.expr, &is, &kind));
-        return Some(Expr::InList(InList::new(side, values, list.negated)));
-    }
     let values = list.list.iter().zip(&kinds);
-    let lasts = values.map(|(value, kind)| before(&is, value, kind));
-    let lasts: Vec<Option<ScalarValue>> = lasts.collect();
-    let last = lasts.iter().flatten().next()?;
-    let values = list.list.iter().zip(&lasts);
-    let values = values.filter(|(_, last)| last.is_none());
-    let values: Vec<Expr> = values.map(|(value, _)| value.clone()).collect();
+    let places = values.map(|(value, kind)| place(&is, value, kind));
+    let places: Vec<Option<Place>> = places.collect();
+    let kind = kinds.iter().find_map(|other| common(&is, other));
+    match kind {
+        Some(kind) if places.iter().any(Option::is_none) => {
+            let values = list.list.iter().zip(&kinds);
+            let values = values
+                .map(|(value, is)| of_kind(value, is, &kind))
+                .collect();
+            let side = Box::new(of_kind(&list.expr, &is, &kind));
+            Some(Expr::InList(InList::new(side, values, list.negated)))
+        }
+        _ if places.iter().all(Option::is_none) => None,
+        _ => listed_by_places(list, places),
+    }
+}
+
+/// What is none of the values that a column may have is left out.
+fn listed_by_places(list: &InList, places: Vec<Option<Place>>) -> Option<Expr> {
+    let mut values = Vec::with_capacity(places.len());
+    let mut last = None;
+    for (value, place) in list.list.iter().zip(places) {
+        match place {
+            None => values.push(value.clone()),
+            Some(Place::At(value)) => values.push(lit(value)),
+            Some(Place::Behind(before)) => last = Some(before),
+        }
+    }
     match (values.is_empty(), list.negated) {
-        (true, false) => beside(&list.expr, Operator::Eq, last.clone()),
-        (true, true) => beside(&list.expr, Operator::NotEq, last.clone()),
+        (true, false) => beside(&list.expr, Operator::Eq, last?),
+        (true, true) => beside(&list.expr, Operator::NotEq, last?),
         (false, _) => {
             let side = list.expr.clone();
             Some(Expr::InList(InList::new(side, values, list.negated)))
@@ -244,20 +367,37 @@ fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
     let (side, other) = (case.expr.as_deref(), case.else_expr.as_deref());
     let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
     let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
-    let compares = side.is_some() && are_mixed(whens.chain(side), schema);
-    let answers = are_mixed(thens.chain(other), schema);
-    if !compares && !answers {
+    let singles = side.and_then(|side| whens_of_singles(case, side, schema));
+    let compares =
+        singles.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
+    let answers = are_mixed(thens.clone().chain(other), schema);
+    if singles.is_none() && !compares && !answers {
         return None;
     }
     let of = |part: &Expr, is_float: bool| match is_float {
-        true => Box::new(float(part)),
-        false => Box::new(part.clone()),
+        true => float(part),
+        false => part.clone(),
     };
-    let parts = case.when_then_expr.iter();
-    let parts = parts.map(|(when, then)| (of(when.as_ref(), compares), of(then.as_ref(), answers)));
-    let side = side.map(|side| of(side, compares));
-    let other = other.map(|other| of(other, answers));
+    let whens = singles.unwrap_or_else(|| whens.map(|when| of(when, compares)).collect());
+    let thens = thens.map(|then| Box::new(of(then, answers)));
+    let parts = whens.into_iter().map(Box::new).zip(thens);
+    let side = side.map(|side| Box::new(of(side, compares)));
+    let other = other.map(|other| Box::new(of(other, answers)));
     Some(Expr::Case(Case::new(side, parts.collect(), other)))
+}
+
+/// What a float of 32 bits is compared with, where all of it is written down. One that none is shown as is NULL, which nothing equals.
+fn whens_of_singles(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
+    let kind = side.get_type(schema).ok()?;
+    if kind != DataType::Float32 {
+        return None;
+    }
+    let whens = case.when_then_expr.iter();
+    let singles = whens.map(|(when, _)| match place(&kind, when, &kind)? {
+        Place::At(single) => Some(lit(single)),
+        Place::Behind(_) => Some(lit(ScalarValue::Float32(None))),
+    });
+    singles.collect()
 }
 
 fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {

@@ -378,7 +378,7 @@ fn scaled(units: &str, scale: i8) -> String {
 }
 
 /// The number that the shortest digits of a 32-bit number say: 0.1, not 0.10000000149011612.
-fn shortest(value: f32) -> f64 {
+pub fn shortest(value: f32) -> f64 {
     value
         .to_string()
         .parse()

@@ -161,6 +161,129 @@ fn floats_are_compared_with_what_is_written() {
     }
 }
 
+/// A float of 32 bits is compared as it is shown, with numbers that are written down or bound.
+#[test]
+fn short_floats_are_compared_as_they_are_shown() {
+    let floats = [
+        0.1,
+        0.2,
+        16_777_216.0,
+        f32::MAX,
+        f32::INFINITY,
+        f32::NAN,
+        -0.1,
+        -0.0,
+    ];
+    let shown = floats.map(Some).into_iter().chain([None]);
+    let rows_of = batch(vec![
+        ("n", numbers(9)),
+        ("r", array(Float32Array::from_iter(shown))),
+        ("f", array(Float64Array::from(vec![0.1; 9]))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (condition, wanted) in [
+            ("= $1", "1"),
+            ("<> $1", "2 3 4 5 6 7 8"),
+            ("> $1", "2 3 4 5 6"),
+            (">= $1", "1 2 3 4 5 6"),
+            ("< $1", "7 8"),
+            ("<= $1", "1 7 8"),
+            ("IN ($1)", "1"),
+            ("IN ($1, 0.2, 7)", "1 2"),
+            ("NOT IN ($1, 0.2)", "3 4 5 6 7 8"),
+            ("BETWEEN $1 AND 0.2", "1 2"),
+            ("NOT BETWEEN $1 AND 0.2", "3 4 5 6 7 8"),
+            ("IS NOT DISTINCT FROM $1", "1"),
+            ("IS DISTINCT FROM $1", "2 3 4 5 6 7 8 9"),
+        ] {
+            let condition = format!("r {condition}");
+            let found = rows(&mut session, &condition, vec![Value::Float64(0.1)]);
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+        for (condition, wanted) in [
+            ("r = 0.1", "1"),
+            ("0.1 = r", "1"),
+            ("0.1 < r", "2 3 4 5 6"),
+            ("r = -0.1", "7"),
+            ("r = 0", "8"),
+            ("r = 0.10000000149011612", ""),
+            ("r < 0.10000000149011612", "1 7 8"),
+            ("r > 0.09999999999", "1 2 3 4 5 6"),
+            ("r >= 0.10000000001", "2 3 4 5 6"),
+            ("r IN (0.10000000149011612)", ""),
+            ("r NOT IN (0.10000000149011612)", "1 2 3 4 5 6 7 8"),
+            ("r IN (0.10000000149011612, 0.2)", "2"),
+            ("r = 16777216", "3"),
+            ("r = 16777217", ""),
+            ("r > 16777217", "4 5 6"),
+            ("r > CAST('1e39' AS double)", "5 6"),
+            ("r < CAST('1e39' AS double)", "1 2 3 4 7 8"),
+            ("r = CAST('NaN' AS double)", "6"),
+            ("r > 0.1 AND r < 0.3", "2"),
+            (
+                "CASE r WHEN 0.10000000149 THEN false WHEN 0.1 THEN true ELSE false END",
+                "1",
+            ),
+            // What is not written down is compared bit by bit.
+            ("r = f", ""),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
+
+/// `(a, b) > (1, 2)`: pages begin so. Each column is compared as it is, and NULL is not known.
+#[test]
+fn rows_are_compared_column_by_column() {
+    let rows_of = batch(vec![
+        ("n", numbers(6)),
+        (
+            "r",
+            array(Float32Array::from(vec![
+                Some(0.1),
+                Some(0.1),
+                Some(0.2),
+                Some(0.2),
+                Some(-1.0),
+                None,
+            ])),
+        ),
+        (
+            "ms",
+            array(Time32MillisecondArray::from(vec![1, 2, 1, 2, 3, 3])),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        let place = || vec![Value::Float64(0.1), Value::Time(2_000)];
+        for (condition, wanted) in [
+            ("(r, ms) = ($1, $2)", "2"),
+            ("(r, ms) <> ($1, $2)", "1 3 4 5 6"),
+            ("(r, ms) > ($1, $2)", "3 4"),
+            ("(r, ms) >= ($1, $2)", "2 3 4"),
+            ("(r, ms) < ($1, $2)", "1 5"),
+            ("(r, ms) <= ($1, $2)", "1 2 5"),
+            ("NOT (r, ms) > ($1, $2)", "1 2 5"),
+        ] {
+            let found = rows(&mut session, condition, place());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+        let three = "(r, ms, n) > ($1, $2, $3)";
+        for (last, wanted) in [(1, "2 3 4"), (2, "3 4")] {
+            let values = [place(), vec![Value::Int64(last)]].concat();
+            assert_eq!(rows(&mut session, three, values), wanted, "{name}: {last}");
+        }
+    }
+}
+
 /// A moment between two of a column's is neither.
 #[test]
 fn moments_finer_than_their_column_are_compared() {

@@ -281,6 +281,14 @@ fn no_more_is_read_than_is_asked_for() {
         bytes.len()
     );
     assert!(read < bytes.len() as u64 / 10, "{read} of {}", bytes.len());
+    // Pages of a feed begin so.
+    let before = session.bytes_read();
+    let page =
+        "SELECT note FROM t WHERE (id, grp) > (999989, 'group 89') ORDER BY id, grp LIMIT 20";
+    assert_eq!(ask(&mut session, page).unwrap().rows.len(), 10);
+    let read = session.bytes_read() - before;
+    println!("a page from a row on {read}");
+    assert!(read < bytes.len() as u64 / 10, "{read} of {}", bytes.len());
     // What is counted is in the footer.
     let before = session.bytes_read();
     assert_eq!(
