@@ -4,6 +4,7 @@ mod arrow;
 mod blocks;
 mod csv;
 mod delta;
+mod footers;
 mod json;
 mod lines;
 mod moment;

@@ -247,6 +247,52 @@ fn what_arrow_calls_otherwise_is_what_it_holds() {
     }
 }
 
+/// Bounds of row groups and pages leave out what is no number, which is greater than all numbers.
+#[test]
+fn what_is_no_number_is_found_wherever_it_is() {
+    let floats = [1.0, f64::NAN, 2.0, 2.0, 3.0, 4.0];
+    let rows = batch(vec![
+        ("n", array(Int64Array::from_iter_values(1..=6))),
+        ("f", array(Float64Array::from(floats.to_vec()))),
+        (
+            "r",
+            array(Float32Array::from_iter_values(
+                floats.map(|float| float as f32),
+            )),
+        ),
+    ]);
+    for (group, page) in [(2, 1), (6, 2), (6, 6)] {
+        let properties = WriterProperties::builder()
+            .set_max_row_group_row_count(Some(group))
+            .set_data_page_row_count_limit(page)
+            .set_write_batch_size(1)
+            .build();
+        let (_directory, mut session) = file("t.parquet", &parquet_with(&rows, properties));
+        for column in ["f", "r"] {
+            for (condition, wanted) in [
+                ("> 100", "2"),
+                (">= 4", "2 6"),
+                ("< 1.5", "1"),
+                ("<= 100", "1 3 4 5 6"),
+                ("<> 1", "2 3 4 5 6"),
+                ("<> 2", "1 2 5 6"),
+                ("NOT IN (1, 2)", "2 5 6"),
+                ("= CAST('NaN' AS double)", "2"),
+                ("IS NOT NULL", "1 2 3 4 5 6"),
+            ] {
+                let sql = format!("SELECT n FROM t WHERE {column} {condition} ORDER BY n");
+                let answer = ask(&mut session, &sql).unwrap();
+                assert_eq!(answer.lines().join(" "), wanted, "{group}: {sql}");
+            }
+            let sql = format!("SELECT n FROM t ORDER BY {column} DESC LIMIT 1");
+            assert_eq!(ask(&mut session, &sql).unwrap().lines(), ["2"], "{group}");
+            let sql = format!("SELECT n FROM t WHERE {column} < 100 LIMIT 5");
+            let found = ask(&mut session, &sql).unwrap().lines();
+            assert_eq!(found, ["1", "3", "4", "5", "6"], "{group}: {sql}");
+        }
+    }
+}
+
 fn million() -> Vec<u8> {
     let ids = Int64Array::from_iter_values(0..1_000_000);
     let groups =

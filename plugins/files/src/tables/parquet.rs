@@ -2,6 +2,7 @@
 //! pages, that a statement needs.
 
 use super::delta;
+use super::footers;
 use super::pages::{
     PageSize, Together, check_footer, check_pages, check_schema, held_at_once, place, unfold,
 };
@@ -33,8 +34,7 @@ use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::errors::{ParquetError, Result as Read};
 use datafusion::parquet::file::metadata::{
-    FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
-    ParquetMetaDataPushDecoder,
+    PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder,
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -179,7 +179,7 @@ fn metadata(slice: &Slice, left: &mut u64) -> Result<ParquetMetaData, Error> {
         .with_page_index_policy(PageIndexPolicy::Optional);
     loop {
         match decoder.try_decode().map_err(failed)? {
-            DecodeResult::Data(metadata) => return Ok(without_notes(metadata)),
+            DecodeResult::Data(metadata) => return footers::plain(metadata).map_err(failed),
             DecodeResult::NeedsData(ranges) => {
                 let buffers = read(slice, &ranges, left)?;
                 decoder.push_ranges(ranges, buffers).map_err(failed)?;
@@ -232,28 +232,6 @@ fn check_tail(slice: &Slice, left: u64) -> Result<(), Error> {
         true => check_schema(&footer.map_err(errors::unreadable)?),
         false => Ok(()),
     }
-}
-
-/// Types are Parquet's own: Arrow's, which writers may leave in a note, are not needed to read it, and their reader trusts them.
-fn without_notes(metadata: ParquetMetaData) -> ParquetMetaData {
-    let file = metadata.file_metadata();
-    let plain = FileMetaData::new(
-        file.version(),
-        file.num_rows(),
-        file.created_by().map(str::to_owned),
-        None,
-        file.schema_descr_ptr(),
-        file.column_orders().cloned(),
-    );
-    let (columns, offsets) = (
-        metadata.column_index().cloned(),
-        metadata.offset_index().cloned(),
-    );
-    ParquetMetaDataBuilder::new(plain)
-        .set_column_index(columns)
-        .set_offset_index(offsets)
-        .set_row_groups(metadata.into_builder().take_row_groups())
-        .build()
 }
 
 fn metadata_too_large() -> Error {
