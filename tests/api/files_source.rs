@@ -138,9 +138,10 @@ async fn real_files_read_what_feeds_write() {
     let cluster = PgCluster::shared().await;
     let database = cluster
         .database(
-            "CREATE TABLE stock (id int PRIMARY KEY, name text, goals int, fee numeric(20,5), played timestamptz, shown timestamp, day date, weight float8, sold boolean);
+            "CREATE TABLE stock (id int PRIMARY KEY, name text, goals int, fee numeric(20,5), played timestamptz, shown timestamp, day date, weight float8, sold boolean, doc jsonb);
              INSERT INTO stock SELECT n, 'a \"' || n || '\", grüße', CASE WHEN n % 11 > 0 THEN n % 5 END, 1234567890123.00000 + n / 3.0, TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 minute',
-                 CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' + n * INTERVAL '1 hour' END, DATE '2026-01-01' - n, n + 0.5, n % 2 = 0 FROM generate_series(1, 100) n",
+                 CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' + n * INTERVAL '1 hour' END, DATE '2026-01-01' - n, n + 0.5, n % 2 = 0,
+                 CASE WHEN n % 7 > 0 THEN jsonb_build_object('n', n, 'text', 'a \"' || n, 'list', jsonb_build_array(n / 8.0, NULL)) END FROM generate_series(1, 100) n",
         )
         .await;
     put_to_work().await;
@@ -148,7 +149,7 @@ async fn real_files_read_what_feeds_write() {
     let connection = seller.postgres(cluster, &database).await;
     let page = async |connection: &str, accept: &str| {
         let fields = [
-            "id", "name", "goals", "fee", "played", "shown", "day", "weight", "sold",
+            "id", "name", "goals", "fee", "played", "shown", "day", "weight", "sold", "doc",
         ];
         let fields = fields.map(|name| json!({"name": name}));
         let definition = json!({"slug": unique("stock"), "source": {"table": "stock"}, "fields": fields, "order_by": ["id"]});
@@ -175,6 +176,11 @@ async fn real_files_read_what_feeds_write() {
         let read = page(&connection, "text/csv").await;
         let [read, written] = [&read, &written].map(|bytes| String::from_utf8_lossy(bytes));
         assert_eq!(read, written, "{format}");
+        // What is JSON is no text, but in a CSV.
+        let lines = page(&connection, "application/x-ndjson").await;
+        let lines = String::from_utf8_lossy(&lines);
+        let is_json = lines.contains(r#""doc":{"#);
+        assert_eq!(is_json, format != "csv", "{format}: {lines}");
     }
 }
 

@@ -33,8 +33,8 @@ pub fn column(field: &Field) -> Column {
 }
 
 /// Arrow's own word for a text that is JSON.
-const EXTENSION: &str = "ARROW:extension:name";
-const JSON: &str = "arrow.json";
+pub const EXTENSION: &str = "ARROW:extension:name";
+pub const JSON: &str = "arrow.json";
 
 pub fn as_json(field: Field) -> Field {
     field.with_metadata([(EXTENSION.to_owned(), JSON.to_owned())].into())

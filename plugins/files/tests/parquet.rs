@@ -247,6 +247,57 @@ fn what_arrow_calls_otherwise_is_what_it_holds() {
     }
 }
 
+/// By Parquet's own word, by that of Arrow's writers, and in the note that they leave; what is not JSON then is told.
+#[test]
+fn texts_of_parquet_that_say_they_are_json_are() {
+    use datafusion::parquet::data_type::{ByteArray, ByteArrayType};
+    use datafusion::parquet::file::writer::SerializedFileWriter;
+    use datafusion::parquet::schema::parser::parse_message_type;
+
+    let noted = |text: &str| {
+        let field = Field::new("j", DataType::Utf8, true)
+            .with_metadata([("ARROW:extension:name".to_owned(), "arrow.json".to_owned())].into());
+        let fields = vec![field, Field::new("t", DataType::Utf8, true)];
+        let schema = Arc::new(datafusion::arrow::datatypes::Schema::new(fields));
+        let texts = || array(StringArray::from(vec![Some(text), None]));
+        parquet(&RecordBatch::try_new(schema, vec![texts(), texts()]).unwrap())
+    };
+    let own = |text: &str| {
+        let schema = "message m { OPTIONAL BYTE_ARRAY j (JSON); OPTIONAL BYTE_ARRAY t (UTF8); }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        while let Some(mut column) = group.next_column().unwrap() {
+            let written = column.typed::<ByteArrayType>();
+            let values = [ByteArray::from(text)];
+            written.write_batch(&values, Some(&[1, 0]), None).unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        writer.into_inner().unwrap()
+    };
+    for (at, bytes) in [noted("{\"a\":1.50}"), own("{\"a\":1.50}")]
+        .iter()
+        .enumerate()
+    {
+        let (_directory, mut session) = file("t.parquet", bytes);
+        let answer = ask(&mut session, "SELECT j, t FROM t").unwrap();
+        assert_eq!(answer.kinds(), [Json, Text], "{at}");
+        assert_eq!(answer.lines(), ["{\"a\":1.50}|{\"a\":1.50}", "~|~"], "{at}");
+        let sql = "SELECT j FROM t WHERE j LIKE '%1.50%' AND t IS NOT NULL";
+        let answer = ask(&mut session, sql).unwrap();
+        assert_eq!((answer.kinds(), answer.rows.len()), (vec![Json], 1), "{at}");
+    }
+    for bytes in [noted("{a:1}"), own("{a:1}")] {
+        let (_directory, mut session) = file("t.parquet", &bytes);
+        let error = ask(&mut session, "SELECT j FROM t").err().unwrap();
+        assert_eq!(error.code, "no_json", "{error:?}");
+        let answer = ask(&mut session, "SELECT CAST(j AS text), t FROM t").unwrap();
+        assert_eq!(answer.kinds(), [Text, Text]);
+        assert_eq!(answer.lines(), ["{a:1}|{a:1}", "~|~"]);
+    }
+}
+
 /// Bounds of row groups and pages leave out what is no number, which is greater than all numbers.
 #[test]
 fn what_is_no_number_is_found_wherever_it_is() {

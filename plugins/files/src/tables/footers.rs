@@ -1,14 +1,20 @@
-//! What of a Parquet footer is not taken. Notes, in which writers of Arrow leave its types: Parquet's own are needed only, and whose reader takes
-//! those of the note trusts it. And bounds of floats, which leave out what is no number: where it is greater than all numbers a row group may have
-//! rows that its greatest number rules out.
+//! What of a Parquet footer is not taken as it is. Of the schema that writers of Arrow leave in a note only which texts are JSON: types are
+//! Parquet's own, and whose reader takes them from the note trusts it. And of floats no bounds, which leave out what is no number: where it is
+//! greater than all numbers a row group may have rows that its greatest number rules out.
 
-use datafusion::parquet::basic::{LogicalType, Type as Physical};
+use crate::types;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use datafusion::arrow::ipc::{Field, root_as_message};
+use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
+use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use datafusion::parquet::errors::Result as Read;
 use datafusion::parquet::file::metadata::{
     FileMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData,
 };
 use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
-use datafusion::parquet::schema::types::ColumnDescriptor;
+use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
+use std::collections::HashSet;
 
 /// A footer without notes, and without bounds of floats.
 pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
@@ -56,4 +62,46 @@ fn without_bounds(group: RowGroupMetaData, floats: &[bool]) -> Read<RowGroupMeta
     });
     let columns = columns.collect::<Read<Vec<_>>>()?;
     group.set_column_metadata(columns).build()
+}
+
+/// The names of columns that are said to be JSON, by Parquet's own word for it or by Arrow's.
+pub fn json(file: &FileMetaData) -> HashSet<String> {
+    let columns = file.schema_descr().root_schema().get_fields().iter();
+    let own = columns.filter(|column| is_json(column));
+    let mut names: HashSet<String> = own.map(|column| column.name().to_owned()).collect();
+    let notes = file.key_value_metadata().into_iter().flatten();
+    let mut notes = notes.filter(|note| note.key == ARROW_SCHEMA_META_KEY);
+    let note = notes.next().and_then(|note| note.value.as_deref());
+    names.extend(note.and_then(noted).unwrap_or_default());
+    names
+}
+
+fn is_json(column: &Type) -> bool {
+    let about = column.get_basic_info();
+    column.is_primitive()
+        && (about.logical_type_ref() == Some(&LogicalType::Json)
+            || about.converted_type() == ConvertedType::JSON)
+}
+
+/// The same of a note; one that cannot be read says nothing.
+fn noted(note: &str) -> Option<Vec<String>> {
+    let bytes = STANDARD.decode(note).ok()?;
+    // A mark, which older ones do not have, and a length.
+    let message = match bytes.strip_prefix(&[0xff; 4]) {
+        Some(rest) => rest.get(4..)?,
+        None => bytes.as_slice(),
+    };
+    let message = root_as_message(message).ok()?;
+    let columns = message.header_as_schema()?.fields().into_iter().flatten();
+    let json = columns.filter(says_json);
+    Some(
+        json.filter_map(|column| column.name().map(str::to_owned))
+            .collect(),
+    )
+}
+
+fn says_json(column: &Field<'_>) -> bool {
+    let notes = column.custom_metadata().into_iter().flatten();
+    let mut notes = notes.filter_map(|note| note.key().zip(note.value()));
+    notes.any(|note| note == (types::EXTENSION, types::JSON))
 }

@@ -10,8 +10,9 @@ use super::{Known, batch_rows, same_schema};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
+use crate::types;
 use bytes::Bytes;
-use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
@@ -41,7 +42,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use souk_sdk::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -140,9 +141,9 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     let mut left = METADATA_BYTES_MAX;
     for (name, slice) in files {
         clock.check()?;
-        let metadata = metadata(slice, &mut left)?;
+        let (metadata, json) = metadata(slice, &mut left)?;
         check_footer(&metadata, slice.len())?;
-        let found = schema_of(&metadata)?;
+        let found = schema_of(&metadata, &json)?;
         match &schema {
             None => schema = Some(found),
             Some(first) => same_schema(first, &found, name)?,
@@ -168,7 +169,8 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     })
 }
 
-fn metadata(slice: &Slice, left: &mut u64) -> Result<ParquetMetaData, Error> {
+/// What the footer says, and the names of columns that it says are JSON.
+fn metadata(slice: &Slice, left: &mut u64) -> Result<(ParquetMetaData, HashSet<String>), Error> {
     if slice.len() < FILE_BYTES_MIN {
         return Err(errors::unreadable(std::io::ErrorKind::UnexpectedEof.into()));
     }
@@ -179,7 +181,10 @@ fn metadata(slice: &Slice, left: &mut u64) -> Result<ParquetMetaData, Error> {
         .with_page_index_policy(PageIndexPolicy::Optional);
     loop {
         match decoder.try_decode().map_err(failed)? {
-            DecodeResult::Data(metadata) => return footers::plain(metadata).map_err(failed),
+            DecodeResult::Data(metadata) => {
+                let json = footers::json(metadata.file_metadata());
+                return Ok((footers::plain(metadata).map_err(failed)?, json));
+            }
             DecodeResult::NeedsData(ranges) => {
                 let buffers = read(slice, &ranges, left)?;
                 decoder.push_ranges(ranges, buffers).map_err(failed)?;
@@ -261,14 +266,20 @@ fn read(slice: &Slice, ranges: &[Range<u64>], left: &mut u64) -> Result<Vec<Byte
 
 /// Texts are read as views: what is only compared or grouped by is not copied. Days of the year 9999 are in no 64 bits of nanoseconds,
 /// so that times of Spark's old kind are read in microseconds.
-fn schema_of(metadata: &ParquetMetaData) -> Result<SchemaRef, Error> {
+fn schema_of(metadata: &ParquetMetaData, json: &HashSet<String>) -> Result<SchemaRef, Error> {
     let file = metadata.file_metadata();
     let schema = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata())
         .map_err(|error| errors::of_file(&error))?;
     let schema = Int96Coercer::new(file.schema_descr(), &schema, &TimeUnit::Microsecond)
         .coerce()
         .unwrap_or(schema);
-    Ok(Arc::new(transform_schema_to_view(&schema)))
+    let schema = transform_schema_to_view(&schema);
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| match json.contains(field.name()) {
+        true => Arc::new(types::as_json(field.as_ref().clone())),
+        false => field.clone(),
+    });
+    Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }
 
 impl ParquetTable {
