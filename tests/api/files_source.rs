@@ -181,6 +181,16 @@ async fn real_files_read_what_feeds_write() {
         let lines = String::from_utf8_lossy(&lines);
         let is_json = lines.contains(r#""doc":{"#);
         assert_eq!(is_json, format != "csv", "{format}: {lines}");
+        // A decimal is one in Arrow, too, with the digits that the file declares, or has.
+        let arrow = page(&connection, "application/vnd.apache.arrow.stream").await;
+        let reader = arrow_ipc::reader::StreamReader::try_new(arrow.as_slice(), None);
+        let schema = reader.expect("an Arrow stream").schema();
+        let fee = schema.field_with_name("fee").expect("a fee");
+        let wanted = match format {
+            "parquet" => "Decimal128(20, 5)",
+            _ => "Decimal128(18, 5)",
+        };
+        assert_eq!(fee.data_type().to_string(), wanted, "{format}");
     }
 }
 

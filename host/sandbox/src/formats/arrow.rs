@@ -194,14 +194,22 @@ fn texts(values: VarLen, rows: usize) -> (OffsetBuffer<i32>, Buffer) {
     (offsets, Buffer::from_vec(bytes))
 }
 
-/// What `numeric(12,2)` says, if Arrow has a type for it.
+/// What `numeric(12,2)` says, or what an engine calls it, if Arrow has a type for it.
 fn declared(native: &str) -> Option<DataType> {
-    let (name, arguments) = native.strip_suffix(')')?.split_once('(')?;
-    let name = name.trim().to_ascii_lowercase();
-    if !matches!(name.as_str(), "numeric" | "decimal" | "dec") {
-        return None;
-    }
-    let (digits, scale) = arguments.split_once(',').unwrap_or((arguments, "0"));
+    let native = native.trim().to_ascii_lowercase();
+    // As ClickHouse writes it.
+    let inner = native.strip_prefix("nullable(");
+    let inner = inner.and_then(|inner| inner.strip_suffix(')'));
+    let kind = inner.unwrap_or(&native);
+    let (name, arguments) = kind.strip_suffix(')')?.split_once('(')?;
+    let (digits, scale) = match (name.trim(), arguments.split_once(',')) {
+        ("numeric" | "decimal" | "dec" | "number" | "bignumeric", both) => {
+            both.unwrap_or((arguments, "0"))
+        }
+        // As Arrow writes it, always with both.
+        ("decimal32" | "decimal64" | "decimal128" | "decimal256", Some(both)) => both,
+        _ => return None,
+    };
     let digits: u8 = digits.trim().parse().ok()?;
     let scale: i8 = scale.trim().parse().ok()?;
     let is_ordinary = scale >= 0 && scale as u8 <= digits;
@@ -299,7 +307,25 @@ mod tests {
         assert_eq!(declared("DECIMAL(9)"), Some(DataType::Decimal128(9, 0)));
         assert_eq!(declared("numeric(50,4)"), Some(DataType::Decimal256(50, 4)));
         for native in [
+            "Decimal64(10, 2)",
+            "NUMBER(10,2)",
+            "BIGNUMERIC(10, 2)",
+            "Nullable(Decimal(10, 2))",
+        ] {
+            let found = declared(native);
+            assert_eq!(found, Some(DataType::Decimal128(10, 2)), "{native}");
+        }
+        assert_eq!(
+            declared("Decimal256(40, 2)"),
+            Some(DataType::Decimal256(40, 2))
+        );
+        for native in [
             "numeric",
+            "Decimal128(5)",
+            "Decimal128(5, -2)",
+            "Nullable(Decimal)",
+            "Array(Decimal(10, 2))",
+            "Dictionary(Int8, Decimal128(10, 2))",
             "numeric(90,2)",
             "numeric(5,-2)",
             "varchar(10)",
