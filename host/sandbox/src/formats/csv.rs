@@ -1,4 +1,4 @@
-//! Rows as CSV (RFC 4180) with a head. NULL is an empty field, an empty text is `""`.
+//! Rows as CSV (RFC 4180) with a head. NULL is an empty field, an empty text and no bytes are `""`.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ fn push_value(out: &mut Vec<u8>, chunk: &Chunk, kind: ColumnKind, row: usize) {
         },
         ColumnData::F64s(values) => push_f64(out, values[row]),
         ColumnData::VarLen(values) => match kind {
-            ColumnKind::Bytes => push_base64(out, values.at(row)),
+            ColumnKind::Bytes if !values.at(row).is_empty() => push_base64(out, values.at(row)),
             _ => push_text(out, values.at(row)),
         },
     }
@@ -87,6 +87,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::VarLen;
 
     fn text(value: &str) -> String {
         let mut out = Vec::new();
@@ -101,6 +102,24 @@ mod tests {
         assert_eq!(text(""), "\"\"");
         assert_eq!(text("a,b"), "\"a,b\"");
         assert_eq!(text("say \"hi\"\r\n"), "\"say \"\"hi\"\"\r\n\"");
+    }
+
+    /// As those that are empty are.
+    #[test]
+    fn no_bytes_are_no_null() {
+        let data = ColumnData::VarLen(VarLen {
+            offsets: vec![0, 0, 1],
+            bytes: b"a".to_vec(),
+        });
+        let chunk = Chunk {
+            validity: None,
+            data,
+        };
+        let mut out = Vec::new();
+        for row in 0..2 {
+            push_value(&mut out, &chunk, ColumnKind::Bytes, row);
+        }
+        assert_eq!(out, b"\"\"YQ==");
     }
 
     /// Numbers that are none have a word.

@@ -83,7 +83,7 @@ SELECT team, sum(goals) AS goals, sum(sum(goals)) OVER (ORDER BY team) AS runnin
 SELECT DISTINCT ON (team) team, id, goals FROM matches ORDER BY team, goals DESC NULLS LAST, id;
 
 --- what is there once
-SELECT DISTINCT side, is_final FROM matches;
+SELECT DISTINCT side::text AS side, is_final FROM matches;
 
 --- the best, and those that tie with them
 SELECT goals, id FROM matches WHERE goals IS NOT NULL ORDER BY goals DESC FETCH FIRST 3 ROWS WITH TIES;
