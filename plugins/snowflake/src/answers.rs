@@ -17,7 +17,7 @@ const COLUMNS_MAX: usize = 16_384;
 const DESCRIBED_BYTES_MAX: usize = 4 << 20;
 
 /// Of a statement that goes on, or has ended well.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Head {
     pub statement_handle: Option<String>,
@@ -93,6 +93,10 @@ impl<'a> Body<'a> {
         }
     }
 
+    pub fn text(&self) -> Result<&str, Error> {
+        json::utf8(&self.0).map_err(unreadable)
+    }
+
     /// What stands in it beside its rows.
     pub fn read<'b, T: Deserialize<'b>>(&'b self) -> Result<T, Error> {
         json::read(&self.0).map_err(unreadable)
@@ -101,7 +105,7 @@ impl<'a> Body<'a> {
     /// Hands on one row after the other, until one is refused.
     pub fn rows(&self, each: impl FnMut(&Row) -> Result<(), Error>) -> Result<(), Error> {
         let mut rows = Rows::new(each);
-        let outcome = json::utf8(&self.0).and_then(|text| rows.read(text));
+        let outcome = rows.read(self.text()?);
         match rows.refused {
             Some(refused) => Err(refused),
             None => outcome.map_err(unreadable),

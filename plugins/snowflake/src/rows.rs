@@ -48,31 +48,40 @@ impl Row {
         })
     }
 
-    /// Takes a cell: a text. Whole numbers and truth may stand there as such.
     fn push(&mut self, cell: Written<'_>) -> serde_json::Result<()> {
-        let begin = self.text.len();
-        match cell {
-            Written::Null => {
-                self.cells.push(None);
-                return Ok(());
-            }
-            Written::Text(text) => self.text.push_str(text),
-            Written::Truth(true) => self.text.push_str("true"),
-            Written::Truth(false) => self.text.push_str("false"),
-            Written::Whole(value) => {
-                // A String takes everything.
-                let _ = write!(self.text, "{value}");
-            }
-            Written::Number(digits) if is_whole(digits) => self.text.push_str(digits),
-            Written::Number(_) | Written::Raw(_) => {
-                return Err(serde_json::Error::custom(
-                    "a number with a fraction in place of a text",
-                ));
-            }
-        }
-        self.cells.push(Some((begin, self.text.len())));
+        let mut digits = String::new();
+        let cell = text_of(cell, &mut digits)?.map(|text| {
+            let begin = self.text.len();
+            self.text.push_str(text);
+            (begin, self.text.len())
+        });
+        self.cells.push(cell);
         Ok(())
     }
+}
+
+/// The text that a cell is; `None`: NULL. Whole numbers and truth may stand there as such: `digits` holds what is written for those.
+pub fn text_of<'c>(
+    cell: Written<'c>,
+    digits: &'c mut String,
+) -> serde_json::Result<Option<&'c str>> {
+    Ok(Some(match cell {
+        Written::Null => return Ok(None),
+        Written::Text(text) => text,
+        Written::Truth(true) => "true",
+        Written::Truth(false) => "false",
+        Written::Whole(value) => {
+            // A String takes everything.
+            let _ = write!(digits, "{value}");
+            digits.as_str()
+        }
+        Written::Number(written) if is_whole(written) => written,
+        Written::Number(_) | Written::Raw(_) => {
+            return Err(serde_json::Error::custom(
+                "a number with a fraction in place of a text",
+            ));
+        }
+    }))
 }
 
 fn is_whole(digits: &str) -> bool {

@@ -17,7 +17,7 @@ use crate::errors::{cancelled, endless, ends_it, malformed, refused};
 use crate::parameters::callers;
 use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
-use crate::reading::Reading;
+use crate::reading::{self, Reading, Telling};
 use crate::settings::{self, Settings};
 use crate::statements::prepare;
 use crate::types::Type;
@@ -448,10 +448,17 @@ impl Session {
                 job.held = response.body.len();
                 self.unpacked(job, Unpacking::of(response.body), step)
             }
-            (200, Stage::Read) => self.part(job, &Body::of(&response)?, step),
+            (200, Stage::Read) => {
+                reading::answer(&Body::of(&response)?, self.telling(job, step))?;
+                self.next_part(job)
+            }
             (200, _) => {
                 let body = Body::of(&response)?;
-                let head: Head = body.read()?;
+                let (head, told) = match reading::answer(&body, self.telling(job, step)) {
+                    Ok(head) => (head, Ok(())),
+                    // Its name may stand behind what is refused.
+                    Err(error) => (body.read()?, Err(error)),
+                };
                 let is_over = head.result_set_meta_data.is_some();
                 job.handle = Some(handle(&head)?);
                 job.may_be_taken = false;
@@ -460,7 +467,10 @@ impl Session {
                     job.handle = None;
                     return Err(cancelled());
                 }
-                self.began(job, &body, head, step)
+                match is_over {
+                    true => self.ended(job, &body, told, step),
+                    false => Err(malformed()),
+                }
             }
             (202, Stage::Ask | Stage::Wait) => {
                 let handle = handle(&Body::of(&response)?.read()?)?;
@@ -492,35 +502,34 @@ impl Session {
         }
     }
 
-    /// A statement has ended well: what it answers is described, and the first part of that is here.
-    fn began(
+    /// Where the rows of an answer go while it is read.
+    fn telling<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Telling<'s>> {
+        match &mut job.work {
+            Work::Query { reading, .. } if !job.is_cancelled => Some(Telling {
+                id: job.id,
+                limits: &job.limits,
+                reading,
+                shapes: &mut self.shapes,
+                step,
+            }),
+            _ => None,
+        }
+    }
+
+    /// A statement has ended well, and the first part of what it answers is here. `told`: what telling its rows has come to.
+    fn ended(
         &mut self,
         job: &mut Job,
         body: &Body<'_>,
-        head: Head,
+        told: Result<(), Error>,
         step: &mut Step,
     ) -> Result<Next, Error> {
-        let described = head.result_set_meta_data.ok_or_else(malformed)?;
         job.stage = Stage::Read;
         self.looks.ended(&job.look);
-        if let Work::Query { reading, .. } = &mut job.work {
-            reading.begin(job.id, &described, &job.limits, &mut self.shapes, step)?;
-        }
-        self.part(job, body, step)
-    }
-
-    /// A part of the rows is here.
-    fn part(&mut self, job: &mut Job, body: &Body<'_>, step: &mut Step) -> Result<Next, Error> {
-        match &mut job.work {
-            Work::Query { reading, .. } => {
-                reading.rows(job.id, &job.limits, step, |each| {
-                    body.rows(each).map(|()| true)
-                })?;
-            }
-            Work::Ping(ping) => {
-                ping.part(body, &self.api.settings)?;
-                ping.pong(job.id, PING_SHAPE, step);
-            }
+        told?;
+        if let Work::Ping(ping) = &mut job.work {
+            ping.part(body, &self.api.settings)?;
+            ping.pong(job.id, PING_SHAPE, step);
         }
         self.next_part(job)
     }

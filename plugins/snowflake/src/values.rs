@@ -1,18 +1,33 @@
 //! A cell of a result as a value of a column. Snowflake writes each as a text: dates and times by the formats that were asked for, or, where
 //! it keeps to its own, as numbers since 1970 (`18262`, `1616173619.000000001 1440`). Both are read.
 
-use souk_sdk::json::{is_decimal, whole};
+use souk_sdk::json::{Kind, Written, is_decimal, whole};
 use souk_sdk::time::{DAY_US, Date, parse_iso8601, parse_rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::documents::{document, document_or_text};
-use crate::errors::malformed;
+use crate::errors::{malformed, unreadable};
+use crate::rows::text_of;
 use crate::types::Type;
 
 const SECOND_US: i64 = 1_000_000;
 const MICROS_DIGITS: usize = 6;
 /// Minutes east of Greenwich, and a day of them more.
 const ZONES: std::ops::RangeInclusive<i64> = 0..=2_880;
+
+impl Kind for Type {
+    /// Every value is a text, of what is nested as well.
+    fn is_raw(&self) -> bool {
+        false
+    }
+
+    /// An answer's own bound is that of its values, too.
+    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, _: usize) -> Result<(), Error> {
+        let mut digits = String::new();
+        let text = text_of(cell, &mut digits).map_err(unreadable)?;
+        push(*self, text, into)
+    }
+}
 
 /// Appends a cell.
 pub fn push(kind: Type, cell: Option<&str>, into: &mut ColumnBuilder) -> Result<(), Error> {

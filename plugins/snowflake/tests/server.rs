@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    HANDLE, NOW, Talk, body, catalog, class_and_code, column, header, number, numbers, packed,
-    page, part, query, raw, refuses, reply, result, waits,
+    HANDLE, NOW, Talk, body, catalog, class_and_code, column, header, number, numbers, ordered,
+    packed, page, part, query, raw, refuses, reply, result, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -140,6 +140,82 @@ fn parts_follow_each_other() {
     ];
     let error = talk.rows_of(short).error();
     assert_eq!(class_and_code(&error), (ErrorClass::Source, "rows_missing"));
+}
+
+/// In whichever order an answer has its members it is read, and told once; later parts may come as they are, too.
+#[test]
+fn answers_have_any_order() {
+    let first = result(&[number("N", 18, 0)], json!([["1"], [null]]), &[2, 1]);
+    let mut order = ["resultSetMetaData", "data", "statementHandle"];
+    for turn in 0..2 * order.len() {
+        order.rotate_left(1);
+        if turn == order.len() {
+            order.reverse();
+        }
+        for last in [
+            part(json!([["7"]])),
+            raw(200, &[], r#"{"a":[[]],"data":[["7"]]}"#),
+            raw(200, &[], r#"[["7"]]"#),
+        ] {
+            let mut talk = Talk::usual();
+            let answer = talk.rows_of([ordered(&first, &order), last]).ok();
+            assert_eq!((answer.rows, answer.chunks.len()), (3, 2), "{order:?}");
+            assert_eq!(answer.cell(0, 0), "1", "{order:?}");
+        }
+    }
+}
+
+/// Rows are told as they are read. What stands behind them may spoil the answer, but tells nothing twice; and a statement that has ended is not
+/// stopped for its rows.
+#[test]
+fn what_follows_rows_is_read() {
+    let columns = [number("N", 18, 0)];
+    let whole = result(&columns, json!([["1"]]), &[1]);
+    let wrong = result(&columns, json!([["1"], ["x"]]), &[2]);
+    for (answer, order) in [
+        (
+            &whole,
+            ["resultSetMetaData", "data", "data", "statementHandle"],
+        ),
+        (
+            &whole,
+            ["data", "resultSetMetaData", "data", "statementHandle"],
+        ),
+        (
+            &whole,
+            ["data", "data", "resultSetMetaData", "statementHandle"],
+        ),
+        (
+            &whole,
+            ["resultSetMetaData", "code", "message", "statementHandle"],
+        ),
+        (
+            &wrong,
+            ["resultSetMetaData", "data", "message", "statementHandle"],
+        ),
+        (
+            &wrong,
+            ["data", "resultSetMetaData", "message", "statementHandle"],
+        ),
+    ] {
+        let mut talk = Talk::usual();
+        let error = talk.rows_of([ordered(answer, &order)]).error();
+        assert_eq!(error.code, "malformed_answer", "{order:?}");
+        assert!(talk.asked.is_empty(), "{order:?}");
+    }
+    // What has no name may go on for all that is known: it is asked for.
+    let mut talk = Talk::usual();
+    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+    talk.hears(0, ordered(&whole, &["resultSetMetaData", "data"]))
+        .unwrap();
+    assert!(talk.asked[0].path.ends_with("&retry=true"));
+    talk.hears(
+        0,
+        ordered(&whole, &["resultSetMetaData", "statementHandle"]),
+    )
+    .unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "malformed_answer");
+    assert!(talk.asked.is_empty());
 }
 
 /// A part that becomes a large one is read piece by piece, with the host in between; who gives up does so between two pieces, too.

@@ -28,8 +28,23 @@ pub fn settings(more: Json) -> Settings {
     }
 }
 
-pub fn reply(status: u16, body: Json) -> Reply {
-    raw(status, &[], body.to_string())
+/// Rows stand behind what they are, as Snowflake sends them: a `Value` has its members by their names.
+pub fn reply(status: u16, mut body: Json) -> Reply {
+    let members = body.as_object_mut();
+    let data = members.and_then(|members| members.remove("data"));
+    let mut text = body.to_string();
+    if let Some(data) = data {
+        text.pop();
+        text.push_str(&format!(",\"data\":{data}}}"));
+    }
+    raw(status, &[], text)
+}
+
+/// An answer of these members, in this order.
+pub fn ordered(answer: &Json, names: &[&str]) -> Reply {
+    let member = |name: &&str| Some(format!("\"{name}\":{}", answer.get(*name)?));
+    let members: Vec<String> = names.iter().filter_map(member).collect();
+    raw(200, &[], format!("{{{}}}", members.join(",")))
 }
 
 /// That a statement goes on.
