@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
 use crate::errors::unreadable;
@@ -13,30 +14,42 @@ use crate::unpacking;
 
 /// Of a result; Snowflake itself has no more.
 const COLUMNS_MAX: usize = 16_384;
-/// The names and types of all of them.
+/// The names and types of all of them, and all that is said of them: so much a session may remember.
 const DESCRIBED_BYTES_MAX: usize = 4 << 20;
+const ROW_TYPE_BYTES_MAX: usize = 8 << 20;
 
 /// Of a statement that goes on, or has ended well.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Head {
+pub struct Head<'a> {
     pub statement_handle: Option<String>,
     /// Once it has ended.
-    pub result_set_meta_data: Option<MetaData>,
+    #[serde(borrow)]
+    pub result_set_meta_data: Option<MetaData<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MetaData {
+pub struct MetaData<'a> {
     pub num_rows: u64,
-    pub row_type: RowType,
+    /// What [`columns`] reads, where that is not known.
+    #[serde(borrow)]
+    pub row_type: &'a RawValue,
     /// How many there are is all that is needed.
     #[serde(default)]
     pub partition_info: Vec<IgnoredAny>,
 }
 
 /// The columns of a result, of which there is at least one.
-pub struct RowType(pub Vec<Described>);
+pub fn columns(row_type: &str) -> Result<Vec<Described>, Error> {
+    if row_type.len() > ROW_TYPE_BYTES_MAX {
+        return Err(unreadable("a result has too many columns"));
+    }
+    let RowType(columns) = serde_json::from_str(row_type).map_err(unreadable)?;
+    Ok(columns)
+}
+
+struct RowType(Vec<Described>);
 
 /// A column as it is described.
 #[derive(Debug, Deserialize)]
@@ -179,15 +192,18 @@ mod tests {
 
     #[test]
     fn a_description_has_bounds() {
-        let head = |columns: &str| {
-            let body = format!("{{\"resultSetMetaData\":{{\"numRows\":1,\"rowType\":{columns}}}}}");
-            Body(body.as_bytes().into()).read::<Head>()
+        let described = |row_type: &str| {
+            let text =
+                format!("{{\"resultSetMetaData\":{{\"numRows\":1,\"rowType\":{row_type}}}}}");
+            let body = Body(text.as_bytes().into());
+            let head: Head<'_> = body.read().unwrap();
+            columns(head.result_set_meta_data.unwrap().row_type.get())
         };
         let column = r#"{"name":"a","type":"text","of":"tomorrow"}"#;
-        let read = head(&format!("[{column}]")).unwrap().result_set_meta_data;
-        assert_eq!(read.unwrap().row_type.0.len(), 1);
+        assert_eq!(described(&format!("[{column}]")).unwrap().len(), 1);
         let many = vec![column; COLUMNS_MAX + 1].join(",");
         let long = "a".repeat(DESCRIBED_BYTES_MAX);
+        let more = "a".repeat(ROW_TYPE_BYTES_MAX);
         for broken in [
             "[]",
             "{}",
@@ -196,8 +212,9 @@ mod tests {
             "[{\"name\":\"a\",\"type\":\"fixed\",\"precision\":-1}]",
             &format!("[{many}]"),
             &format!("[{{\"name\":\"{long}\",\"type\":\"text\"}}]"),
+            &format!("[{{\"name\":\"a\",\"type\":\"text\",\"of\":\"{more}\"}}]"),
         ] {
-            assert!(head(broken).is_err());
+            assert!(described(broken).is_err());
         }
     }
 }

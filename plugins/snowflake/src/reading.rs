@@ -1,7 +1,6 @@
 //! The rows of a result, part by part, as batches of columns. They are told while an answer is read, since Snowflake sends what they are
 //! before them; where it does not, they are kept as they stand until it has. Parts that come compressed are told as they are unpacked.
 
-use std::fmt::Write;
 use std::rc::Rc;
 
 use serde::de::Error as _;
@@ -10,7 +9,7 @@ use souk_sdk::json::{Reader, Table, once};
 use souk_sdk::results::{Shape, Shapes, Told};
 use souk_sdk::{Error, Limits, Step};
 
-use crate::answers::{Body, Described, Head, MetaData};
+use crate::answers::{self, Body, Head, MetaData};
 use crate::errors::{malformed, unreadable};
 use crate::rows::Row;
 use crate::types::{self, Type};
@@ -37,7 +36,7 @@ impl Reading {
     fn begin(
         &mut self,
         id: u32,
-        described: &MetaData,
+        described: &MetaData<'_>,
         limits: &Limits,
         shapes: &mut Shapes<Type>,
         step: &mut Step,
@@ -50,14 +49,7 @@ impl Reading {
         if self.partitions > PARTITIONS_MAX {
             return Err(malformed());
         }
-        let columns = &described.row_type.0;
-        let key = key(columns);
-        let shape = shapes
-            .find(|known| known == key.as_bytes())
-            .unwrap_or_else(|| {
-                let (columns, types) = types::columns(columns);
-                shapes.add(key.as_bytes(), columns, types)
-            });
+        let shape = shape_of(shapes, described.row_type.get())?;
         step.columns(id, shape.number, shape.columns.describe());
         self.shape = Some(shape);
         Ok(())
@@ -113,7 +105,7 @@ pub struct Telling<'s> {
 }
 
 /// Reads an answer. Its rows are told if they are wanted and described, by it or by one before, with the first ones the columns.
-pub fn answer(body: &Body<'_>, telling: Option<Telling<'_>>) -> Result<Head, Error> {
+pub fn answer<'a>(body: &'a Body<'_>, telling: Option<Telling<'_>>) -> Result<Head<'a>, Error> {
     let mut page = Page {
         head: Head::default(),
         kept: None,
@@ -132,7 +124,7 @@ pub fn answer(body: &Body<'_>, telling: Option<Telling<'_>>) -> Result<Head, Err
 
 /// An answer as far as it was read.
 struct Page<'a, 's> {
-    head: Head,
+    head: Head<'a>,
     /// Rows that stand before what they are, or that nobody wants.
     kept: Option<&'a RawValue>,
     has_data: bool,
@@ -176,7 +168,7 @@ impl<'a> Page<'a, '_> {
     }
 
     /// Tells rows that were kept.
-    fn whole(self) -> Result<Head, Error> {
+    fn whole(self) -> Result<Head<'a>, Error> {
         let described = self.head.result_set_meta_data.as_ref();
         if let (Some(mut telling), false) = (self.telling, self.is_told)
             && telling.knows(described)
@@ -195,14 +187,14 @@ impl<'a> Page<'a, '_> {
 
 impl Telling<'_> {
     /// Whether it is known what rows are.
-    fn knows(&self, described: Option<&MetaData>) -> bool {
+    fn knows(&self, described: Option<&MetaData<'_>>) -> bool {
         described.is_some() || self.reading.shape.is_some()
     }
 
     /// Tells the columns, if they are not told, and the rows of a part, which `read` reads.
     fn rows(
         &mut self,
-        described: Option<&MetaData>,
+        described: Option<&MetaData<'_>>,
         read: impl FnOnce(&mut Table<'_, Type>) -> serde_json::Result<()>,
     ) -> Result<(), Error> {
         let shape = self.shape(described)?;
@@ -215,7 +207,7 @@ impl Telling<'_> {
         Ok(())
     }
 
-    fn shape(&mut self, described: Option<&MetaData>) -> Result<Rc<Shape<Type>>, Error> {
+    fn shape(&mut self, described: Option<&MetaData<'_>>) -> Result<Rc<Shape<Type>>, Error> {
         if self.reading.shape.is_none() {
             let described = described.ok_or_else(malformed)?;
             self.reading
@@ -225,12 +217,11 @@ impl Telling<'_> {
     }
 }
 
-/// What tells one shape from another.
-fn key(columns: &[Described]) -> String {
-    let mut key = String::new();
-    for column in columns {
-        // A String takes everything.
-        let _ = write!(key, "{column:?}");
+/// The shape of a description: one that is known, or a new one.
+fn shape_of(shapes: &mut Shapes<Type>, row_type: &str) -> Result<Rc<Shape<Type>>, Error> {
+    if let Some(known) = shapes.find(|known| known == row_type.as_bytes()) {
+        return Ok(known);
     }
-    key
+    let (columns, types) = types::columns(&answers::columns(row_type)?);
+    Ok(shapes.add(row_type.as_bytes(), columns, types))
 }

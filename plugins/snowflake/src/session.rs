@@ -621,7 +621,7 @@ impl Work {
 }
 
 /// The name that an answer has for its statement.
-fn handle(head: &Head) -> Result<String, Error> {
+fn handle(head: &Head<'_>) -> Result<String, Error> {
     let handle = head.statement_handle.as_deref().unwrap_or_default();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     match handle.len() {
@@ -648,10 +648,11 @@ fn may_be_taken(outcome: &Result<HttpResponse, HttpFailure>, before: bool) -> bo
 
 /// The name of a statement that goes on, for all that an answer says.
 fn goes_on_as(response: &HttpResponse) -> Option<String> {
-    let head: Head = match response.status {
-        200 | 202 => Body::of(response).ok()?.read().ok()?,
-        _ => return None,
-    };
+    if !matches!(response.status, 200 | 202) {
+        return None;
+    }
+    let body = Body::of(response).ok()?;
+    let head: Head<'_> = body.read().ok()?;
     match head.result_set_meta_data {
         Some(_) => None,
         None => handle(&head).ok(),
