@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Reader, Table, Unread};
+use souk_sdk::json::{self, Reader, Unread, once};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 /// Columns that a result has at most.
@@ -24,15 +24,13 @@ const A_TEXT: &str = "a text where none is expected";
 const ESCAPE_BYTES_MAX: usize = 12;
 
 /// Of a statement: how it is with it, and its first rows.
-#[derive(Deserialize)]
 pub struct Statement<'a> {
     pub statement_id: String,
-    #[serde(deserialize_with = "part")]
     pub status: Status,
-    #[serde(borrow, default, deserialize_with = "part_or_none")]
     pub manifest: Option<Manifest<'a>>,
-    #[serde(borrow, default, deserialize_with = "part_or_none")]
     pub result: Option<Chunk<'a>>,
+    /// Rows were told while the answer was read.
+    pub is_told: bool,
 }
 
 #[derive(Deserialize)]
@@ -75,19 +73,16 @@ pub struct Schema<'a> {
 }
 
 /// Rows, and where there are more.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub struct Chunk<'a> {
-    #[serde(default, deserialize_with = "short")]
-    pub chunk_index: u32,
-    #[serde(default, deserialize_with = "short")]
-    pub next_chunk_index: Option<u32>,
-    #[serde(borrow)]
+    index: Option<Short<u32>>,
+    next: Option<Short<u32>>,
+    /// Where they were not told while the answer was read.
     data_array: Option<&'a RawValue>,
     /// Where rows lie elsewhere, which nobody asked for.
-    #[serde(borrow)]
     external_links: Option<&'a RawValue>,
-    #[serde(skip)]
     taken: Cell<u64>,
+    is_told: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +124,43 @@ impl Statement<'_> {
 }
 
 impl<'a> Chunk<'a> {
+    /// Takes a member of it. Rows are kept as they stand.
+    pub fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
+        match name {
+            "chunk_index" => once(&mut self.index, from),
+            "next_chunk_index" => once(&mut self.next, from),
+            "data_array" if self.is_told => Err(serde_json::Error::duplicate_field("data_array")),
+            "data_array" => once(&mut self.data_array, from),
+            "external_links" => once(&mut self.external_links, from),
+            _ => from.skip(),
+        }
+    }
+
+    /// Whether there are no rows of it so far.
+    pub fn is_empty(&self) -> bool {
+        self.data_array.is_none() && self.external_links.is_none() && !self.is_told
+    }
+
+    /// So many of its rows were told.
+    pub fn tells(&mut self, rows: u64) {
+        self.taken.set(rows);
+        self.is_told = true;
+    }
+
+    pub fn is_told(&self) -> bool {
+        self.is_told
+    }
+
+    /// Its number, from 0 on.
+    pub fn index(&self) -> u32 {
+        self.index.as_ref().map_or(0, |index| index.0)
+    }
+
+    /// The number of the next one.
+    pub fn next(&self) -> Option<u32> {
+        self.next.as_ref().map(|next| next.0)
+    }
+
     /// How many rows were handed on.
     pub fn taken(&self) -> u64 {
         self.taken.get()
@@ -152,17 +184,8 @@ impl<'a> Chunk<'a> {
         })
     }
 
-    /// Reads the rows into columns.
-    pub fn table<T: Kind>(&self, mut table: Table<'_, T>) -> Result<(), Error> {
-        let read = match self.list()? {
-            Some(rows) => table.rows(&mut Reader::of(rows.get())),
-            None => Ok(()),
-        };
-        self.taken.set(table.end(read)?);
-        Ok(())
-    }
-
-    fn list(&self) -> Result<Option<&'a RawValue>, Error> {
+    /// The rows that were kept.
+    pub fn list(&self) -> Result<Option<&'a RawValue>, Error> {
         if self.external_links.is_some() {
             return Err(malformed().detail("rows that lie elsewhere"));
         }
@@ -207,6 +230,37 @@ fn part_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 fn part<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     part_or_none(from)?.ok_or_else(|| D::Error::custom("nothing where an object is expected"))
+}
+
+/// Takes a part that may stand once; `null` is none.
+pub fn part_once<'a, T: Deserialize<'a>>(
+    place: &mut Option<T>,
+    from: &mut Reader<'a>,
+) -> serde_json::Result<()> {
+    if place.is_some() {
+        return Err(serde_json::Error::custom("a member stands twice"));
+    }
+    let Parted(part) = from.read()?;
+    *place = part;
+    Ok(())
+}
+
+/// An object, or nothing.
+struct Parted<T>(Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Parted<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Parted<T>, D::Error> {
+        part_or_none(from).map(Parted)
+    }
+}
+
+/// A number or a word, where nothing longer is told.
+struct Short<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Short<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Short<T>, D::Error> {
+        short(from).map(Short)
+    }
 }
 
 /// A number or a word.

@@ -15,15 +15,16 @@ use souk_sdk::{
     WireFault,
 };
 
-use crate::answers::{Chunk, State, Statement, Status, broken, malformed, read};
+use crate::answers::{Chunk, State, Status, broken, malformed};
 use crate::api::{self, Asked};
 use crate::described::Known;
 use crate::errors::{
     cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, is_of_token,
     out_of_time, refused, rows_missing, stopped, told,
 };
-use crate::jobs::{Job, Stage, Work};
+use crate::jobs::{Job, Reader, Stage, Work};
 use crate::pauses;
+use crate::reading::{self, Telling};
 use crate::settings::{self, Settings};
 use crate::token::{self, Token};
 use crate::types::Sent;
@@ -453,16 +454,46 @@ impl Session {
         match &job.stage {
             Stage::Chunk(id, number) => {
                 let (id, number) = (id.clone(), *number);
-                let chunk: Chunk<'_> = read(&response)?;
+                let chunk = reading::chunk(&response, self.telling(job, step))?;
                 self.chunk(job, &id, number, Some(&chunk), step)
             }
             _ => self.status(job, &response, step),
         }
     }
 
+    /// Where the rows of an answer go while it is read.
+    fn telling<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Telling<'s>> {
+        let Work::Query(reader) = &mut job.work else {
+            return None;
+        };
+        let Reader {
+            described: Some(described),
+            reading,
+            ..
+        } = &mut **reader
+        else {
+            return None;
+        };
+        if job.over.is_some() {
+            return None;
+        }
+        Some(Telling {
+            id: job.id,
+            limits: &job.limits,
+            exact: Some(&**described).filter(|described| !described.is_plain()),
+            reading,
+            shapes: &mut self.shapes,
+            step,
+        })
+    }
+
     /// How it is with a statement.
     fn status(&mut self, job: &mut Job, response: &HttpResponse, step: &mut Step) -> Goes {
-        let statement: Statement<'_> = read(response)?;
+        let (statement, told) = match reading::statement(response, self.telling(job, step)) {
+            Ok(statement) => (statement, Ok(())),
+            // How it is with it may stand behind what is refused.
+            Err(error) => (reading::statement(response, None)?, Err(error)),
+        };
         let id = statement.id()?.to_owned();
         // Known before anything is refused: it is what a statement is stopped by.
         job.running = Some(id.clone());
@@ -474,6 +505,9 @@ impl Session {
             return Err(error);
         }
         match state {
+            State::Running if statement.is_told || told.is_err() => {
+                Err(malformed().detail("rows of a statement that runs"))
+            }
             State::Running => {
                 let ms = job.look.pause_ms();
                 (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));
@@ -489,23 +523,11 @@ impl Session {
                 // Who does not say how many there are has none.
                 job.rows = manifest.total_row_count.unwrap_or_default();
                 job.taken = 0;
-                if let Work::Query(reader) = &mut job.work {
+                if let Work::Query(reader) = &job.work {
                     match &reader.described {
                         None if manifest.truncated => return Err(crate::types::too_long()),
                         None => {}
-                        Some(described) => {
-                            let exact =
-                                Some(&**described).filter(|described| !described.is_plain());
-                            let shapes = &mut self.shapes;
-                            reader.reading.columns(
-                                job.id,
-                                manifest,
-                                exact,
-                                &job.limits,
-                                shapes,
-                                step,
-                            )?;
-                        }
+                        Some(_) => told?,
                     }
                 } else if manifest.truncated {
                     return Err(Error::too_many_rows(job.limits.rows_max));
@@ -548,10 +570,10 @@ impl Session {
         step: &mut Step,
     ) -> Goes {
         match (&mut job.work, chunk) {
-            (Work::Query(reader), Some(chunk)) => match &reader.described {
-                None => reader.description.take(chunk)?,
-                Some(_) => reader.reading.rows(job.id, chunk, &job.limits, step)?,
-            },
+            // Others were told while they were read.
+            (Work::Query(reader), Some(chunk)) if reader.described.is_none() => {
+                reader.description.take(chunk)?;
+            }
             (Work::Catalog(listing), chunk) => {
                 listing.rows(job.id, CATALOG_SHAPE, chunk, step)?;
             }
@@ -577,11 +599,11 @@ impl Session {
         }
         job.taken += chunk.map_or(0, Chunk::taken);
         // Another chunk than was asked for, or one that leads elsewhere than to the next, or on and on, is not believed.
-        let is_it = |chunk: &Chunk<'_>| chunk.chunk_index == number;
+        let is_it = |chunk: &Chunk<'_>| chunk.index() == number;
         if !chunk.is_none_or(is_it) {
             return Err(malformed());
         }
-        match chunk.and_then(|chunk| chunk.next_chunk_index) {
+        match chunk.and_then(Chunk::next) {
             None if job.rows != job.taken => Err(rows_missing()),
             None => self.finished(job, step),
             Some(next) if next != number + 1 || next > CHUNKS_MAX => Err(malformed()),

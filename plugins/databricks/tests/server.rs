@@ -4,7 +4,7 @@ mod common;
 
 use common::{
     ID, NOW, STATEMENTS, Talk, body, catalog, chunk, class_and_code, column, described, fails,
-    header, is, numbers, query, raw, reply, rows, some_rows, text,
+    header, is, manifest, numbers, ordered, query, raw, reply, rows, some_rows, text,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -83,6 +83,49 @@ fn what_is_not_described_is_not_run() {
     talk.hears(0, described(&[])).unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "malformed_answer");
     assert!(talk.asked.is_empty());
+}
+
+/// In whichever order an answer has its members it is read, and told once.
+#[test]
+fn answers_have_any_order() {
+    let described = manifest(&[column("n", "BIGINT")], json!({"total_row_count": 3}));
+    let first = chunk(0, Some(1), &json!([["1"], [null]]));
+    let mut whole = json!({"statement_id": ID, "status": {"state": "SUCCEEDED"}, "manifest": described, "result": first});
+    let mut order = ["statement_id", "status", "manifest", "result"];
+    for turn in 0..2 * order.len() {
+        order.rotate_left(1);
+        if turn == order.len() {
+            order.reverse();
+        }
+        let replies = [
+            ordered(&whole, &order),
+            reply(chunk(1, None, &json!([["7"]]))),
+        ];
+        let answer = Talk::usual().rows_of(&["bigint"], replies).ok();
+        assert_eq!((answer.rows, answer.chunks.len()), (3, 2), "{order:?}");
+        assert_eq!(answer.cell(0, 0), "1", "{order:?}");
+    }
+    // Where they stand twice none are told twice.
+    for twice in [
+        ["manifest", "result", "result", "statement_id", "status"],
+        ["result", "manifest", "result", "statement_id", "status"],
+    ] {
+        let replies = [ordered(&whole, &twice)];
+        let error = Talk::usual().rows_of(&["bigint"], replies).error();
+        assert_eq!(error.code, "malformed_answer", "{twice:?}");
+    }
+    // Rows of a statement that runs: none that are told, and none where that is said before.
+    whole["status"]["state"] = "RUNNING".into();
+    let behind = ["manifest", "result", "statement_id", "status"];
+    let replies = [ordered(&whole, &behind)];
+    let error = Talk::usual().rows_of(&["bigint"], replies).error();
+    assert_eq!(error.code, "malformed_answer");
+    let (mut talk, id) = Talk::asking();
+    let before = ["statement_id", "status", "manifest", "result"];
+    talk.hears(0, ordered(&whole, &before)).unwrap();
+    talk.wakes();
+    talk.hears(0, numbers(2)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 2);
 }
 
 /// A result of several chunks is read one after the other; those without rows are chunks, too.

@@ -71,6 +71,13 @@ pub fn some_rows(columns: &[Json], total: Option<usize>, next: Option<u32>, list
     )
 }
 
+/// An answer of these members, in this order.
+pub fn ordered(answer: &Json, names: &[&str]) -> Reply {
+    let member = |name: &&str| Some(format!("\"{name}\":{}", answer.get(*name)?));
+    let members: Vec<String> = names.iter().filter_map(member).collect();
+    raw(200, &[], format!("{{{}}}", members.join(",")))
+}
+
 /// The answer to `DESCRIBE QUERY`: names and types.
 pub fn described(columns: &[(&str, &str)]) -> Reply {
     let parts = ["col_name", "data_type", "comment"].map(|name| column(name, "STRING"));
