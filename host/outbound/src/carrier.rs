@@ -57,6 +57,10 @@ impl Carrier {
         }
     }
 
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
     /// The handshake is over: records are bare from here on.
     pub fn unpack(&mut self) -> io::Result<()> {
         match self.packets.take() {

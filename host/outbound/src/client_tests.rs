@@ -369,35 +369,38 @@ async fn kept_connections_are_closed_in_time() {
     assert_eq!(client.open(), 0);
 }
 
-/// The other side may close a kept connection while this thread is busy, and the next request come from another thread: then it is sent on
-/// a new connection although nobody has told this thread yet.
+/// The other side may close a kept connection while this thread is busy, with or without a last word, and the next request come from another
+/// thread: then it is sent on a new connection although nobody has told this thread yet.
 #[tokio::test]
 async fn a_connection_that_was_closed_meanwhile_is_replaced() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let (close, closing) = mpsc::channel::<()>();
-    let (tell, closed) = mpsc::channel::<()>();
-    let server = std::thread::spawn(move || {
-        for _ in 0..4 {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut lines = BufReader::new(&stream).lines();
-            while !lines.next().unwrap().unwrap().is_empty() {}
-            stream.write_all(OK).unwrap();
-            let _ = closing.recv();
-            drop(stream);
-            tell.send(()).unwrap();
+    for last in [&b""[..], b"HTTP/1.1 408 x\r\ncontent-length: 0\r\n\r\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (close, closing) = mpsc::channel::<()>();
+        let (tell, closed) = mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            for _ in 0..4 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(&stream).lines();
+                while !lines.next().unwrap().unwrap().is_empty() {}
+                stream.write_all(OK).unwrap();
+                let _ = closing.recv();
+                stream.write_all(last).unwrap();
+                drop(stream);
+                tell.send(()).unwrap();
+            }
+        });
+        for client in both(&url, reach(loopback())) {
+            assert_eq!(client.get(&url, AMPLE).await.unwrap().head.status, 200);
+            // Blocks the thread, which hears of nothing meanwhile.
+            close.send(()).unwrap();
+            closed.recv().unwrap();
+            assert_eq!(client.get(&url, AMPLE).await.unwrap().head.status, 200);
+            close.send(()).unwrap();
+            closed.recv().unwrap();
         }
-    });
-    for client in both(&url, reach(loopback())) {
-        assert_eq!(client.get(&url, AMPLE).await.unwrap().head.status, 200);
-        // Blocks the thread, which hears of nothing meanwhile.
-        close.send(()).unwrap();
-        closed.recv().unwrap();
-        assert_eq!(client.get(&url, AMPLE).await.unwrap().head.status, 200);
-        close.send(()).unwrap();
-        closed.recv().unwrap();
+        server.join().unwrap();
     }
-    server.join().unwrap();
 }
 
 /// An account of three sockets.

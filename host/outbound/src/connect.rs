@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
@@ -145,6 +145,7 @@ impl<A: Account> Connector<A> {
         };
         Ok(TokioIo::new(Connection {
             stream,
+            look: Look::default(),
             _place: place,
             _open: Open::count(open),
         }))
@@ -168,8 +169,32 @@ impl<A: Account> tower_service::Service<Uri> for Connector<A> {
 /// A connection, with what it has taken.
 pub(crate) struct Connection<P> {
     stream: Stream,
+    look: Look,
     _place: P,
     _open: Open,
+}
+
+impl<P> Connection<P> {
+    pub fn look(&self) -> Look {
+        self.look.clone()
+    }
+}
+
+/// Has a connection that was kept look, when it is read next, whether the other side has closed it or said anything: what this thread has not
+/// heard yet, too. hyper reads one before it writes the next request to it, and hands back a request that it has not written.
+#[derive(Clone, Default)]
+pub(crate) struct Look(Arc<AtomicBool>);
+
+impl Look {
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is to look, this once.
+    #[inline]
+    fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Relaxed)
+    }
 }
 
 /// Counts one connection as long as it lives.
@@ -201,7 +226,12 @@ impl<P: Unpin> AsyncRead for Connection<P> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, buffer)
+        let Connection { stream, look, .. } = self.get_mut();
+        // Whatever has come belongs to no answer: it is as if the other side had closed.
+        if look.is_asked() && stream.has_news() {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(stream).poll_read(cx, buffer)
     }
 }
 

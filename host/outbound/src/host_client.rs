@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::{
     Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
-    connect::{Connector, http_error, too_long},
+    connect::{Connector, Look, http_error, too_long},
 };
 
 /// Counts the memory of a body while it is read.
@@ -38,7 +38,13 @@ struct Kept<A> {
     connector: Connector<A>,
     /// Scheme, host and port.
     host: Uri,
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A connection between two requests.
+struct Idle {
+    sender: SendRequest<Full<Bytes>>,
+    look: Look,
 }
 
 impl<A: Account> Clone for HostClient<A> {
@@ -95,9 +101,9 @@ impl<A: Account> Kept<A> {
         body_bytes_max: usize,
         counts: &mut impl Counts,
     ) -> Result<Answer, Error> {
-        let (sender, response) = match self.reuse().await {
-            Some(mut sender) => match sender.try_send_request(request).await {
-                Ok(response) => (sender, response),
+        let (used, response) = match self.reuse().await {
+            Some(mut idle) => match idle.sender.try_send_request(request).await {
+                Ok(response) => (idle, response),
                 Err(mut error) => match error.take_message() {
                     Some(request) => self.first(request).await?,
                     None => return Err(http_error(&error.into_error())),
@@ -109,42 +115,43 @@ impl<A: Account> Kept<A> {
         let body = read(body, body_bytes_max, counts).await;
         // Read to its end, so that the connection is at a message's border.
         if body.is_ok() {
-            self.keep(sender);
+            self.keep(used);
         }
         Ok(Answer { head, body })
     }
 
-    fn keep(&self, sender: SendRequest<Full<Bytes>>) {
+    fn keep(&self, used: Idle) {
         let mut idle = self.idle.lock();
-        if idle.len() < self.connector.bounds().idle_per_host && !sender.is_closed() {
-            idle.push(sender);
+        if idle.len() < self.connector.bounds().idle_per_host && !used.sender.is_closed() {
+            idle.push(used);
         }
     }
 
     /// A connection that is still open, the one used last.
-    async fn reuse(&self) -> Option<SendRequest<Full<Bytes>>> {
-        if self.idle.lock().is_empty() {
-            return None;
-        }
-        // A request that another thread hands over may be here before this thread has heard that the other side closed a connection,
-        // however long ago: this lets it hear.
-        tokio::task::yield_now().await;
-        let mut idle = self.idle.lock();
-        while let Some(sender) = idle.pop() {
-            if sender.is_ready() {
-                return Some(sender);
+    async fn reuse(&self) -> Option<Idle> {
+        loop {
+            let idle = self.idle.lock().pop()?;
+            if !idle.sender.is_ready() && !idle.sender.is_closed() {
+                // Another thread may be about to find its last answer at its end.
+                tokio::task::yield_now().await;
+            }
+            if idle.sender.is_ready() {
+                // A request that another thread hands over may be here before this thread has heard that the other side closed a
+                // connection, however long ago.
+                idle.look.ask();
+                return Some(idle);
             }
         }
-        None
     }
 
     async fn first(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), Error> {
+    ) -> Result<(Idle, Response<Incoming>), Error> {
         // Boxed, so that requests which find a connection do not carry the dialling about.
         let connecting = Box::pin(self.connector.clone().connect(self.host.clone()));
         let connection = connecting.await?;
+        let look = connection.inner().look();
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(self.connector.bounds().head_bytes)
             .handshake(connection)
@@ -153,7 +160,8 @@ impl<A: Account> Kept<A> {
         // Ends when the last sender is dropped, and notices at once when the peer closes.
         tokio::spawn(connection);
         let response = sender.send_request(request).await;
-        Ok((sender, response.map_err(|error| http_error(&error))?))
+        let response = response.map_err(|error| http_error(&error))?;
+        Ok((Idle { sender, look }, response))
     }
 }
 

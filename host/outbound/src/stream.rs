@@ -2,10 +2,12 @@
 
 use std::{
     io,
+    mem::MaybeUninit,
     pin::Pin,
     task::{Context, Poll},
 };
 
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -22,6 +24,16 @@ pub enum Stream {
 impl Stream {
     pub fn is_protected(&self) -> bool {
         matches!(self, Stream::Tls(_))
+    }
+
+    /// Whether the kernel has anything for whoever reads it, the end included: tokio knows only what was so when it asked last.
+    pub(crate) fn has_news(&self) -> bool {
+        let socket = match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(stream) => stream.get_ref().0.socket(),
+        };
+        let peeked = SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]);
+        !peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
