@@ -1,7 +1,11 @@
 //! What a session does with its guest, whatever wire it is on: the budget of its calls, the lane in which they are made, and
 //! what a failed one means.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use crate::{
     connector::Need,
@@ -98,6 +102,36 @@ impl<T: GuestState> Kept<T> {
                 }),
         )
     }
+
+    /// The same with its first turn here. Most calls are over with that, and make no task. `None`: the guest is in a lane already.
+    pub(super) fn call_here(&mut self, call: Call) -> Option<Begun<T>> {
+        let guest = self.guest.take()?;
+        // Made where it stays, and not moved there.
+        let memory = Box::new_uninit();
+        let mut called = Box::into_pin(Box::write(memory, guest.call(call, true)));
+        // What gives its turn back has its next one in the lanes: nobody has to wake it.
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready((guest, step)) = called.as_mut().poll(&mut cx) {
+            self.guest = Some(guest);
+            return Some(Begun::Returned(step));
+        }
+        let (pool, place) = (self.pool.clone(), self.place.take());
+        let goes_on = async move {
+            let (guest, step) = called.await;
+            let guest = Some(guest);
+            (Kept { pool, guest, place }, step)
+        };
+        let pool = &self.pool;
+        let task = pool.lanes().call(&pool.tenant, false, goes_on);
+        Some(Begun::GoesOn(task))
+    }
+}
+
+/// A call whose first turn was here.
+pub(super) enum Begun<T: GuestState> {
+    /// It is over, and the guest is back.
+    Returned(Result<CheckedStep, CallError>),
+    GoesOn(Task<Called<T>>),
 }
 
 impl<T: GuestState> Drop for Kept<T> {

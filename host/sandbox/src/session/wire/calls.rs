@@ -14,7 +14,7 @@ use crate::{
     lanes::Task,
     pool::{Job, shutting_down, timed_out},
     session::{
-        guests::Called,
+        guests::{Begun, Called},
         in_flight::Submitted,
         lease::{End, Lease},
     },
@@ -191,16 +191,24 @@ impl WireSession {
         call: Call,
     ) -> Result<Result<CheckedStep, CallError>, End> {
         let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
-        let is_here = is_short && !self.is_laned(lease);
-        let begun = is_here.then(Instant::now);
-        let Some(mut task) = self.guest.call_in_lane(is_here, call) else {
+        let task = match is_short && !self.is_laned(lease) {
+            false => self.guest.call_in_lane(false, call),
+            true => {
+                let begun = Instant::now();
+                let called = self.guest.call_here(call);
+                // Time on the wall is at hand where processor time is a system call, twice in each call of microseconds; a thread that stood still in
+                // between has computed for a tick at most, as a plain call that met one counts for one.
+                self.computed_here(lease, begun.elapsed().min(TICK));
+                match called {
+                    Some(Begun::Returned(result)) => return Ok(result),
+                    Some(Begun::GoesOn(task)) => Some(task),
+                    None => None,
+                }
+            }
+        };
+        let Some(mut task) = task else {
             return Err(End::Ended(shutting_down()));
         };
-        if let Some(begun) = begun {
-            // Time on the wall is at hand where processor time is a system call, twice in each call of microseconds; a thread that stood still in
-            // between has computed for a tick at most, as a plain call that met one counts for one.
-            self.computed_here(lease, begun.elapsed().min(TICK));
-        }
         loop {
             let waited =
                 std::future::poll_fn(|cx| self.poll_lane(cx, lease, Pin::new(&mut task))).await;
