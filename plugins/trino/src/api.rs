@@ -1,7 +1,7 @@
 //! The client protocol: what a request looks like.
 
 use souk_sdk::http::Request;
-use souk_sdk::{HttpRequest, HttpResponse, Limits};
+use souk_sdk::{HttpResponse, Limits};
 
 use crate::address::STATEMENT;
 use crate::settings::Settings;
@@ -45,22 +45,17 @@ impl Api {
             .response_bytes_max(SMALL_RESPONSE_BYTES)
     }
 
-    /// A statement in a transaction, with what bounds its time.
-    pub fn statement(&self, text: &str, transaction: &str, limits: &Limits) -> Request {
+    /// A statement in a transaction, with what bounds its time. One that is known to only read needs none: Trino ends it by itself.
+    pub fn statement(&self, text: &str, transaction: Option<&str>, limits: &Limits) -> Request {
         let ms = self
             .settings
             .statement_timeout_ms
             .min(limits.timeout_ms)
             .max(1);
-        self.post(text, transaction)
+        self.post(text, transaction.unwrap_or(NO_TRANSACTION))
             .header("x-trino-session", format!("query_max_run_time={ms}ms"))
             .timeout_ms(limits.timeout_ms)
             .response_bytes_max(response_bytes(limits.bytes_max))
-    }
-
-    /// A statement that is known to only read, which Trino ends by itself.
-    pub fn alone(&self, text: &str, limits: &Limits) -> Request {
-        self.statement(text, NO_TRANSACTION, limits)
     }
 
     /// Asks how a statement goes on.
@@ -128,9 +123,4 @@ pub fn started(response: &HttpResponse) -> Option<String> {
         && id != NO_TRANSACTION
         && id.bytes().all(|byte| byte.is_ascii_graphic());
     is_id.then(|| id.to_owned())
-}
-
-/// A request with its number.
-pub fn numbered(request: &Request, id: u32) -> HttpRequest {
-    request.clone().numbered(id)
 }

@@ -13,7 +13,7 @@ use souk_sdk::{
 };
 
 use crate::answers::{QueryError, Results, broken, malformed};
-use crate::api::{Api, numbered, started};
+use crate::api::{Api, started};
 use crate::catalog::{self, Listing};
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
 use crate::parameters::callers;
@@ -48,8 +48,6 @@ struct Job {
     /// The HTTP request or the pause that it waits for.
     waits_for: u32,
     is_paused: bool,
-    /// What was asked last, to be asked again.
-    asked: HttpRequest,
     work: Work,
     stage: Stage,
     limits: Limits,
@@ -141,14 +139,12 @@ impl Machine for Session {
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
         match self.begun(request) {
             Ok((work, limits)) => {
-                let (stage, asked) = self.first(&work, &limits);
                 let mut job = Job {
                     id,
                     waits_for: 0,
                     is_paused: false,
-                    asked,
+                    stage: first(&work),
                     work,
-                    stage,
                     limits,
                     transaction: None,
                     next: None,
@@ -157,7 +153,8 @@ impl Machine for Session {
                     tries: 0,
                     is_cancelled: false,
                 };
-                self.send(&mut job, step);
+                let request = self.asks(&job);
+                self.send(&mut job, request, step);
                 self.jobs.push(job);
             }
             Err(error) => step.failed(id, error),
@@ -180,7 +177,8 @@ impl Machine for Session {
         let mut job = self.jobs.swap_remove(at);
         let is_open = match heard {
             Heard::PauseIsOver => {
-                self.send(&mut job, step);
+                let request = self.asks(&job);
+                self.send(&mut job, request, step);
                 true
             }
             Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
@@ -221,6 +219,12 @@ impl Job {
     fn is_alone(&self) -> bool {
         matches!(self.work, Work::Query { unproven: None, .. }) && self.transaction.is_none()
     }
+
+    /// Its next statement is another one.
+    fn begins(&mut self, stage: Stage) {
+        (self.stage, self.next) = (stage, None);
+        (self.answers, self.empty) = (0, 0);
+    }
 }
 
 impl Session {
@@ -254,15 +258,20 @@ impl Session {
         }
     }
 
-    /// What is asked first: what begins a transaction, or at once a statement that needs none.
-    fn first(&self, work: &Work, limits: &Limits) -> (Stage, HttpRequest) {
-        match work {
-            Work::Query {
-                unproven: None,
-                text,
-                ..
-            } => (Stage::Ask, self.api.alone(text, limits)),
-            _ => (Stage::Begin, self.api.begin(limits)),
+    /// What a job asks at its stage: once, or once more where nobody had time for it.
+    fn asks(&self, job: &Job) -> HttpRequest {
+        let (settings, limits) = (&self.api.settings, &job.limits);
+        let ask = |text: &str| {
+            let transaction = job.transaction.as_deref();
+            self.api.statement(text, transaction, limits)
+        };
+        match (&job.next, &job.stage, &job.work) {
+            (Some(path), _, _) => self.api.next(path, limits),
+            (None, Stage::Ask, Work::Query { text, .. } | Work::Catalog { text, .. }) => ask(text),
+            (None, Stage::Ask, Work::Ping(_)) => ask(&ping::look(settings)),
+            (None, Stage::Probe, _) => ask(&ping::probe(settings)),
+            // Nobody is asked twice to stop or to end something.
+            (None, Stage::Begin | Stage::Stop(_) | Stage::End(_), _) => self.api.begin(limits),
         }
     }
 
@@ -273,15 +282,14 @@ impl Session {
     }
 
     /// Sends what a job asks.
-    fn send(&mut self, job: &mut Job, step: &mut Step) {
+    fn send(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) {
         (job.waits_for, job.is_paused) = (self.number(), false);
-        step.request(numbered(&job.asked, job.waits_for));
+        step.request(request.numbered(job.waits_for));
     }
 
     fn ask(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) -> bool {
-        job.asked = request;
         job.tries = 0;
-        self.send(job, step);
+        self.send(job, request, step);
         true
     }
 
@@ -293,8 +301,7 @@ impl Session {
         request: HttpRequest,
         step: &mut Step,
     ) -> bool {
-        (job.stage, job.next) = (stage, None);
-        (job.answers, job.empty) = (0, 0);
+        job.begins(stage);
         self.ask(job, request, step)
     }
 
@@ -388,18 +395,17 @@ impl Session {
             true => 0,
             false => job.empty + 1,
         };
-        match &job.next {
-            Some(path) => {
-                job.asked = self.api.next(path, &job.limits);
-                job.tries = 0;
-                match pauses::empty(job.empty) {
-                    None => self.send(job, step),
-                    Some(ms) => drop(self.pause(job, ms, step)),
-                }
-                Ok(true)
-            }
-            None => self.finished(job, step),
+        if job.next.is_none() {
+            return self.finished(job, step);
         }
+        job.tries = 0;
+        Ok(match pauses::empty(job.empty) {
+            None => {
+                let request = self.asks(job);
+                self.ask(job, request, step)
+            }
+            Some(ms) => self.pause(job, ms, step),
+        })
     }
 
     /// Where the rows of an answer go while it is read.
@@ -433,18 +439,14 @@ impl Session {
         if job.is_alone() {
             return Ok(self.end(job, Ok(()), step));
         }
-        let Some(transaction) = &job.transaction else {
+        if job.transaction.is_none() {
             return Err(Trouble::Lost(no_transaction()));
-        };
-        let settings = &self.api.settings;
-        let (stage, text) = match (&job.stage, &mut job.work) {
-            (Stage::Begin, Work::Query { text, .. } | Work::Catalog { text, .. }) => {
-                (Stage::Ask, std::mem::take(text))
-            }
-            (Stage::Begin, Work::Ping(_)) => (Stage::Ask, ping::look(settings)),
+        }
+        let stage = match (&job.stage, &mut job.work) {
+            (Stage::Begin, _) => Stage::Ask,
             (Stage::Ask, Work::Ping(ping)) => {
-                ping.fits(settings).map_err(Trouble::Ours)?;
-                (Stage::Probe, ping::probe(settings))
+                ping.fits(&self.api.settings).map_err(Trouble::Ours)?;
+                Stage::Probe
             }
             (Stage::Probe, Work::Ping(ping)) => {
                 ping.wrote();
@@ -452,8 +454,9 @@ impl Session {
             }
             _ => return Ok(self.end(job, Ok(()), step)),
         };
-        let request = self.api.statement(&text, transaction, &job.limits);
-        Ok(self.ask_anew(job, stage, request, step))
+        job.begins(stage);
+        let request = self.asks(job);
+        Ok(self.ask(job, request, step))
     }
 
     /// A seller's statement that has ended was a query; in its transaction it has proven that it only reads.
@@ -547,6 +550,14 @@ impl Session {
             true => conclude(job, step),
             false => true,
         }
+    }
+}
+
+/// What is asked first: what begins a transaction, or at once a statement that needs none.
+fn first(work: &Work) -> Stage {
+    match work {
+        Work::Query { unproven: None, .. } => Stage::Ask,
+        _ => Stage::Begin,
     }
 }
 
