@@ -63,8 +63,6 @@ struct Job {
     /// The HTTP request or the pause that it waits for.
     waits_for: u32,
     is_paused: bool,
-    /// What was asked last, to be asked again.
-    asked: HttpRequest,
     work: Work,
     stage: Stage,
     limits: Limits,
@@ -152,7 +150,6 @@ impl Machine for Session {
                     id,
                     waits_for: 0,
                     is_paused: false,
-                    asked: self.greeting(&limits),
                     work,
                     stage: Stage::Connect,
                     limits,
@@ -194,7 +191,8 @@ impl Machine for Session {
         let is_open = match outcome {
             Some(outcome) => self.heard(&mut job, outcome, step),
             None => {
-                self.send(&mut job, step);
+                let request = self.again(&job);
+                self.send(&mut job, request, step);
                 true
             }
         };
@@ -278,14 +276,22 @@ impl Session {
         message(connect(&self.settings.token), SMALL_RESPONSE_BYTES).timeout_ms(limits.timeout_ms)
     }
 
+    /// What is asked once more of who was busy: for a connection, or for the end of one.
+    fn again(&self, job: &Job) -> HttpRequest {
+        match (&job.stage, &job.connection) {
+            (Stage::End(_), Some(connection)) => end(connection),
+            _ => self.greeting(&job.limits),
+        }
+    }
+
     /// Asks a statement that is known on a connection that another one has left, or else opens a connection.
     fn begin(&mut self, job: &mut Job, step: &mut Step) {
         let text = match &job.work {
             Work::Query { statement, .. } if self.known.has(&statement.named) => &statement.filled,
-            _ => return self.send(job, step),
+            _ => return self.connect(job, step),
         };
         let Some(connection) = self.idle.take() else {
-            return self.send(job, step);
+            return self.connect(job, step);
         };
         // It stays where it is, since it may have to be asked again.
         let text = format!("{LEAVE}{}{text}", self.begins());
@@ -302,17 +308,21 @@ impl Session {
         }
     }
 
+    fn connect(&mut self, job: &mut Job, step: &mut Step) {
+        let request = self.greeting(&job.limits);
+        self.send(job, request, step);
+    }
+
     /// Sends what a job asks.
-    fn send(&mut self, job: &mut Job, step: &mut Step) {
-        job.waits_for = self.outgoing.send(job.asked.clone(), step);
+    fn send(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) {
+        job.waits_for = self.outgoing.send(request, step);
         job.is_paused = false;
     }
 
     fn ask(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) -> bool {
         self.outgoing.withdraw(job.waits_for);
-        job.asked = request;
         job.tries = 0;
-        self.send(job, step);
+        self.send(job, request, step);
         true
     }
 
