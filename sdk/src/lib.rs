@@ -42,6 +42,7 @@ pub mod statements;
 mod tcp;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+pub mod texts;
 pub mod time;
 
 pub use columns::{Cell, ColumnBuilder, column};

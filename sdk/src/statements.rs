@@ -270,6 +270,14 @@ pub struct Statement<'a> {
     /// Without the semicolon that ends it.
     pub text: &'a str,
     dialect: &'a Dialect,
+    places: Places,
+}
+
+/// Where the one statement of a text ends, and where its placeholders are: what is kept of a [`Statement`] whose text comes again
+/// ([`Texts`](crate::texts::Texts)).
+#[derive(Debug)]
+pub struct Places {
+    end: usize,
     placeholders: Vec<usize>,
 }
 
@@ -297,11 +305,14 @@ impl<'a> Statement<'a> {
             }
         }
         match is_query {
-            Some(true) => Ok(Statement {
-                text: &text[..end.unwrap_or(text.len())],
-                dialect,
-                placeholders,
-            }),
+            Some(true) => {
+                let end = end.unwrap_or(text.len());
+                Ok(Statement {
+                    text: &text[..end],
+                    dialect,
+                    places: Places { end, placeholders },
+                })
+            }
             _ => Err(not_one_query(begins)),
         }
     }
@@ -313,6 +324,32 @@ impl<'a> Statement<'a> {
 
     /// `invalid-request` unless it takes so many values.
     pub fn takes(&self, given: usize) -> Result<(), Error> {
+        self.places.takes(given)
+    }
+
+    /// The text with what is written in place of each placeholder, the first one being 0.
+    pub fn filled(&self, write: impl FnMut(usize, &mut String)) -> String {
+        self.places.filled(self.text, write)
+    }
+
+    pub fn places(self) -> Places {
+        self.places
+    }
+}
+
+impl Places {
+    /// The statement, of the text in which they were found.
+    pub fn statement<'a>(&self, text: &'a str) -> &'a str {
+        text.get(..self.end).unwrap_or(text)
+    }
+
+    /// How many placeholders there are.
+    pub fn count(&self) -> usize {
+        self.placeholders.len()
+    }
+
+    /// As [`Statement::takes`].
+    pub fn takes(&self, given: usize) -> Result<(), Error> {
         match self.placeholders.len() {
             wanted if wanted == given => Ok(()),
             wanted => Err(Error::invalid_request(
@@ -322,16 +359,17 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The text with what is written in place of each placeholder, the first one being 0.
-    pub fn filled(&self, mut write: impl FnMut(usize, &mut String)) -> String {
-        let mut out = String::with_capacity(self.text.len() + 24 * self.placeholders.len());
+    /// As [`Statement::filled`], of the text in which they were found.
+    pub fn filled(&self, text: &str, mut write: impl FnMut(usize, &mut String)) -> String {
+        let text = self.statement(text);
+        let mut out = String::with_capacity(text.len() + 24 * self.placeholders.len());
         let mut copied = 0;
         for (place, at) in self.placeholders.iter().enumerate() {
-            out.push_str(&self.text[copied..*at]);
+            out.push_str(&text[copied..*at]);
             write(place, &mut out);
             copied = at + 1;
         }
-        out.push_str(&self.text[copied..]);
+        out.push_str(&text[copied..]);
         out
     }
 }

@@ -62,7 +62,7 @@ impl Api {
         &self,
         id: u32,
         query_id: &str,
-        text: &str,
+        text: String,
         values: &[Vec<u8>],
         limits: &Limits,
     ) -> HttpRequest {
@@ -71,8 +71,8 @@ impl Api {
         let mut request = self.request(id, path, limits.timeout_ms);
         request.response_bytes_max = response_bytes(limits.bytes_max);
         match values {
-            [] => request.body = text.as_bytes().to_vec(),
-            values => form(&mut request, text, values),
+            [] => request.body = text.into_bytes(),
+            values => form(&mut request, &text, values),
         }
         request
     }

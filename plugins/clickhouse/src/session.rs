@@ -1,7 +1,8 @@
 //! A session: it says who it is, asks what the server is, and then has any number of requests under way.
 
 use souk_sdk::results::{SHAPES_MAX, Shape, Shapes, Told, value_bytes_max};
-use souk_sdk::statements::callers_values;
+use souk_sdk::statements::{Places, callers_values};
+use souk_sdk::texts::Texts;
 use souk_sdk::{
     Batch, Column, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need,
     Query, Request, Step,
@@ -38,6 +39,7 @@ pub struct Session {
     last_id: u32,
     version: String,
     jobs: Vec<Job>,
+    texts: Texts<Places>,
     shapes: Shapes<Type>,
 }
 
@@ -89,6 +91,7 @@ impl Machine for Session {
             last_id: 0,
             version: String::new(),
             jobs: Vec::new(),
+            texts: Texts::default(),
             shapes: Shapes::default(),
         })
     }
@@ -217,12 +220,13 @@ impl Session {
     }
 
     fn query(&mut self, id: u32, query: &Query, step: &mut Step) -> Result<(), Error> {
-        let text = statements::prepare(&query.text, &query.parameters)?;
+        let places = self.texts.read(&query.text, statements::read)?;
+        let text = statements::prepare(&query.text, &places, &query.parameters)?;
         let values = texts(&query.parameters)?;
         let (http, query_id) = self.next();
         step.request(
             self.api
-                .query(http, &query_id, &text, &values, &query.limits),
+                .query(http, &query_id, text, &values, &query.limits),
         );
         self.jobs.push(Job {
             http,

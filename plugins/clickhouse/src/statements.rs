@@ -3,7 +3,7 @@
 //! The second lock only: the server holds read-only itself. That a text ends with its first statement matters for who pays, too: what
 //! follows could answer in its place.
 
-use souk_sdk::statements::{Dialect, DollarQuotes, Letters, Quote, Statement};
+use souk_sdk::statements::{Dialect, DollarQuotes, Letters, Places, Quote, Statement};
 use souk_sdk::{Error, Value};
 
 use crate::parameters;
@@ -25,15 +25,19 @@ const DIALECT: Dialect = Dialect {
     word_signs: "$",
 };
 
-/// The text with a typed parameter, `{p1:Int64}`, for each `?` of the host's.
-pub fn prepare(text: &str, values: &[Value]) -> Result<String, Error> {
-    let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
-    query.takes(values.len())?;
+/// What a text is, whatever its values are.
+pub fn read(text: &str) -> Result<Places, Error> {
+    Statement::one_query(text, &DIALECT, &QUERIES).map(Statement::places)
+}
+
+/// A text that was read, with a typed parameter, `{p1:Int64}`, for each `?` of the host's.
+pub fn prepare(text: &str, places: &Places, values: &[Value]) -> Result<String, Error> {
+    places.takes(values.len())?;
     let kinds = values.iter().enumerate().map(|(place, value)| {
         parameters::type_of(value).map_err(|wanted| parameters::refused(place, wanted))
     });
     let kinds = kinds.collect::<Result<Vec<_>, Error>>()?;
-    Ok(query.filled(|place, out| {
+    Ok(places.filled(text, |place, out| {
         // A blank keeps it apart from a word before it.
         out.push_str(&format!(" {{p{}:{}}}", place + 1, kinds[place]));
     }))
@@ -42,6 +46,10 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prepare(text: &str, values: &[Value]) -> Result<String, Error> {
+        super::prepare(text, &read(text)?, values)
+    }
 
     /// Only the host's own placeholders are replaced.
     #[test]

@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::looks::Look;
+use souk_sdk::statements::Places;
+use souk_sdk::texts::Texts;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
@@ -13,7 +15,7 @@ use crate::parameters::Bound;
 use crate::ping::{self, Ping};
 use crate::reading::Reading;
 use crate::settings::Settings;
-use crate::statements::{Prepared, prepare};
+use crate::statements::{self, Prepared, prepare};
 
 /// A description has a row for each column.
 const DESCRIBED_ROWS_MAX: u32 = COLUMNS_MAX as u32;
@@ -103,14 +105,20 @@ impl Reader {
 
 impl Work {
     /// What a request becomes.
-    pub fn of(request: Request, known: &Known, now: u64) -> Result<(Work, Limits), Error> {
+    pub fn of(
+        request: Request,
+        texts: &mut Texts<Places>,
+        known: &Known,
+        now: u64,
+    ) -> Result<(Work, Limits), Error> {
         match request {
             Request::Query(Query {
                 text,
                 parameters,
                 limits,
             }) => {
-                let statement = prepare(&text, &parameters)?;
+                let places = texts.read(&text, statements::read)?;
+                let statement = prepare(&text, &places, &parameters)?;
                 let reader = Reader {
                     described: known.find(&statement, now),
                     statement,

@@ -10,6 +10,8 @@ use std::rc::Rc;
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::statements::Places;
+use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step,
     WireFault,
@@ -54,6 +56,7 @@ pub struct Session {
     /// How many tokens there were.
     tokens: u32,
     fetch: Option<Fetch>,
+    texts: Texts<Places>,
     known: Known,
     shapes: Shapes<Sent>,
     looks: Looks,
@@ -99,6 +102,7 @@ impl Machine for Session {
             token: None,
             tokens: 0,
             fetch: None,
+            texts: Texts::default(),
             known: Known::default(),
             shapes: Shapes::default(),
             looks: Looks::default(),
@@ -121,7 +125,7 @@ impl Machine for Session {
     }
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
-        match Work::of(request, &self.known, step.now()) {
+        match Work::of(request, &mut self.texts, &self.known, step.now()) {
             Ok((work, limits)) => {
                 let mut job = Job {
                     id,

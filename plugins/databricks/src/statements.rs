@@ -6,7 +6,7 @@
 //! Databricks reads some texts in a way that nobody expects. Where such a text could hide something from this lexer, it is refused.
 
 use souk_sdk::statements::{
-    Dialect, DollarQuotes, Kind, Letters, Quote, Statement, Token, callers_values,
+    Dialect, DollarQuotes, Kind, Letters, Places, Quote, Statement, Token, callers_values,
 };
 use souk_sdk::{Error, Value};
 
@@ -55,14 +55,19 @@ pub struct Prepared {
     pub callers: usize,
 }
 
-/// The text and its values as Databricks takes them.
-pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
+/// What a text is, whatever its values are.
+pub fn read(text: &str) -> Result<Places, Error> {
     let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
     is_clear(&query)?;
     only_reads(&query)?;
-    query.takes(values.len())?;
+    Ok(query.places())
+}
+
+/// A text that was read, and its values, as Databricks takes them.
+pub fn prepare(text: &str, places: &Places, values: &[Value]) -> Result<Prepared, Error> {
+    places.takes(values.len())?;
     // As the last line it stands in no text and in no comment.
-    let callers = callers_values(query.text, values.len());
+    let callers = callers_values(places.statement(text), values.len());
     let mut bound = Vec::with_capacity(values.len());
     for (place, value) in values.iter().enumerate() {
         let taken = match place < callers {
@@ -73,7 +78,7 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
             Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
         })?);
     }
-    let text = query.filled(|place, out| out.push_str(&bound[place].marker));
+    let text = places.filled(text, |place, out| out.push_str(&bound[place].marker));
     Ok(Prepared {
         text,
         values: bound,
@@ -191,6 +196,10 @@ fn may_be_called(called: &Token<'_>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
+        super::prepare(text, &read(text)?, values)
+    }
 
     fn code(text: &str) -> String {
         match prepare(text, &[]) {

@@ -10,6 +10,7 @@
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Step, WireFault,
@@ -53,6 +54,7 @@ pub struct Session {
     outgoing: Outgoing,
     idle: Idle,
     shapes: Shapes<Type>,
+    texts: Texts<statements::Read>,
     known: Known,
     jobs: Vec<Job>,
 }
@@ -129,6 +131,7 @@ impl Machine for Session {
             outgoing: Outgoing::default(),
             idle: Idle::default(),
             shapes: Shapes::default(),
+            texts: Texts::default(),
             known: Known::default(),
             jobs: Vec::new(),
         })
@@ -144,7 +147,7 @@ impl Machine for Session {
         for connection in self.idle.old(step.now()) {
             self.outgoing.end_beside(connection, step);
         }
-        match begun(request) {
+        match begun(request, &mut self.texts) {
             Ok((work, limits)) => {
                 let mut job = Job {
                     id,
@@ -225,15 +228,16 @@ impl Machine for Session {
 }
 
 /// What a request becomes.
-fn begun(request: Request) -> Result<(Work, Limits), Error> {
+fn begun(request: Request, texts: &mut Texts<statements::Read>) -> Result<(Work, Limits), Error> {
     match request {
         Request::Query(Query {
             text,
             parameters,
             limits,
         }) => {
+            let read = texts.read(&text, statements::read)?;
             let work = Work::Query {
-                statement: statements::prepare(&text, &parameters)?,
+                statement: statements::prepare(&text, read, &parameters)?,
                 values: callers(&text, &parameters),
                 reading: Reading::new(Columns::Own),
             };
@@ -266,7 +270,7 @@ impl Job {
 
     /// Whether another statement may be asked on its connection: in the same way as if it were a new one.
     fn may_be_followed(&self) -> bool {
-        matches!(&self.work, Work::Query { statement, .. } if !statement.leaves)
+        matches!(&self.work, Work::Query { statement, .. } if !statement.read.leaves)
     }
 }
 
@@ -287,7 +291,9 @@ impl Session {
     /// Asks a statement that is known on a connection that another one has left, or else opens a connection.
     fn begin(&mut self, job: &mut Job, step: &mut Step) {
         let text = match &job.work {
-            Work::Query { statement, .. } if self.known.has(&statement.named) => &statement.filled,
+            Work::Query { statement, .. } if self.known.has(&statement.read.named) => {
+                &statement.filled
+            }
             _ => return self.connect(job, step),
         };
         let Some(connection) = self.idle.take() else {
@@ -451,7 +457,9 @@ impl Session {
     /// The first statement of a connection.
     fn after_connect(&self, job: &mut Job) -> Next {
         let text = match &job.work {
-            Work::Query { statement, .. } if !self.known.has(&statement.named) => &statement.named,
+            Work::Query { statement, .. } if !self.known.has(&statement.read.named) => {
+                statement.read.named.as_str()
+            }
             Work::Ping { .. } => READ,
             _ => return self.ask_within(&mut job.work),
         };
@@ -488,8 +496,8 @@ impl Session {
                 let parsed = parsed_of(rows)?;
                 match work {
                     Work::Query { statement, .. } => {
-                        parsed.judge(statement.placeholders)?;
-                        self.known.add(std::mem::take(&mut statement.named));
+                        parsed.judge(statement.read.placeholders())?;
+                        self.known.add(statement.read.named.clone());
                     }
                     _ => parsed.judge(0)?,
                 }

@@ -3,7 +3,9 @@
 //! The first lock of three. It knows no grammar: DuckDB's own parser says afterwards what the text is (`parsed`), and the transaction in
 //! which it runs writes nothing. Where values stand is not believed either: the parser is asked of the text with a name for each, and has to see these.
 
-use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, Quote, Statement, Token};
+use std::rc::Rc;
+
+use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, Places, Quote, Statement, Token};
 use souk_sdk::{Error, Value};
 
 use crate::parameters::{self, is_blank_beyond_ascii};
@@ -28,19 +30,23 @@ const NAME: &str = "souks_value_";
 /// The one function that changes its connection.
 const SEEDS: &[u8] = b"setseed";
 
-/// A statement with its values.
-pub struct Prepared {
+/// What a text is, whatever its values are.
+pub struct Read {
+    places: Places,
     /// What DuckDB's parser is asked of: a named parameter for each value, without the semicolon that ends it.
     pub named: String,
-    /// How many placeholders it has.
-    pub placeholders: usize,
-    /// As it is run.
-    pub filled: String,
     /// It may leave something on its connection.
     pub leaves: bool,
 }
 
-pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
+/// A statement with its values.
+pub struct Prepared {
+    pub read: Rc<Read>,
+    /// As it is run.
+    pub filled: String,
+}
+
+pub fn read(text: &str) -> Result<Read, Error> {
     if text.contains('\0') {
         return Err(Error::source_failed(
             "syntax_error",
@@ -50,14 +56,32 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
     let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
     is_read_alike(&query)?;
     has_no_escapes(&query)?;
-    query.takes(values.len())?;
-    let literals = parameters::literals(values)?;
-    Ok(Prepared {
-        named: with(&query, |place| format!("${}", name(place))),
-        filled: with(&query, |place| literals[place].clone()),
-        placeholders: values.len(),
-        leaves: leaves(query.text),
+    let leaves = leaves(query.text);
+    let places = query.places();
+    Ok(Read {
+        named: with(&places, text, |place, out| {
+            out.push('$');
+            out.push_str(&name(place));
+        }),
+        places,
+        leaves,
     })
+}
+
+/// A text that was read, with its values.
+pub fn prepare(text: &str, read: Rc<Read>, values: &[Value]) -> Result<Prepared, Error> {
+    read.places.takes(values.len())?;
+    let literals = parameters::literals(values)?;
+    let filled = with(&read.places, text, |place, out| {
+        out.push_str(&literals[place]);
+    });
+    Ok(Prepared { read, filled })
+}
+
+impl Read {
+    pub fn placeholders(&self) -> usize {
+        self.places.count()
+    }
 }
 
 /// Whether a statement may change what later ones on its connection say: of what a query may call that is `setseed` alone.
@@ -72,10 +96,10 @@ pub fn name(place: usize) -> String {
 }
 
 /// The text with something for each value. Blanks stand around it: what is a word on its own may grow together with its neighbours.
-fn with(query: &Statement<'_>, written: impl Fn(usize) -> String) -> String {
-    query.filled(|place, out| {
+fn with(places: &Places, text: &str, write: impl Fn(usize, &mut String)) -> String {
+    places.filled(text, |place, out| {
         out.push(' ');
-        out.push_str(&written(place));
+        write(place, out);
         out.push(' ');
     })
 }
@@ -126,6 +150,10 @@ fn has_no_escapes(query: &Statement<'_>) -> Result<(), Error> {
 mod tests {
     use super::*;
 
+    fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
+        super::prepare(text, Rc::new(read(text)?), values)
+    }
+
     fn filled(text: &str, values: &[Value]) -> String {
         prepare(text, values).unwrap().filled
     }
@@ -148,7 +176,7 @@ mod tests {
         );
         let prepared = prepare("SELECT ?, '?', ?", &values).unwrap();
         assert_eq!(
-            prepared.named,
+            prepared.read.named,
             "SELECT  $souks_value_0 , '?',  $souks_value_1 "
         );
         for wrong in ["SELECT ?", "SELECT '?', ?", "SELECT ?, ?, ?"] {
@@ -159,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_seeds_is_known() {
-        let leaves = |text: &str| prepare(text, &[]).unwrap().leaves;
+        let leaves = |text: &str| read(text).unwrap().leaves;
         assert!(leaves("SELECT \"SetSeed\"(0.5)") && leaves("SELECT setseed(0.5)"));
         assert!(!leaves("SELECT set, seed FROM t") && !leaves("FROM t"));
     }

@@ -5,6 +5,8 @@
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::statements::Places;
+use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Step, WireFault,
@@ -19,7 +21,7 @@ use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
 use crate::reading::{self, Reading, Telling};
 use crate::settings::{self, Settings};
-use crate::statements::prepare;
+use crate::statements::{self, prepare};
 use crate::types::Type;
 use crate::unpacking::{self, Unpacking};
 
@@ -44,6 +46,7 @@ pub struct Session {
     api: Api,
     last: u32,
     shapes: Shapes<Type>,
+    texts: Texts<Places>,
     looks: Looks,
     jobs: Vec<Job>,
 }
@@ -142,6 +145,7 @@ impl Machine for Session {
             api: Api::new(Settings::parse(&settings)?)?,
             last: 0,
             shapes: Shapes::default(),
+            texts: Texts::default(),
             looks: Looks::default(),
             jobs: Vec::new(),
         })
@@ -235,7 +239,7 @@ impl Machine for Session {
 
 impl Session {
     /// What a request becomes, and what is asked for it.
-    fn begun(&self, request: Request) -> Result<Begun, Error> {
+    fn begun(&mut self, request: Request) -> Result<Begun, Error> {
         let (text, values, limits, work) = match request {
             Request::Query(Query {
                 text,
@@ -243,7 +247,8 @@ impl Session {
                 limits,
             }) => {
                 let callers = callers(&text, &parameters);
-                let text = prepare(&text, parameters.len())?.to_owned();
+                let places = self.texts.read(&text, statements::read)?;
+                let text = prepare(&text, &places, parameters.len())?.to_owned();
                 (text, parameters, limits, Work::query(callers))
             }
             Request::Schema(filter) => {

@@ -5,7 +5,7 @@
 //! (`SYSTEM$…`), and ways to name one of these by a text. Where it is in doubt how Snowflake reads a text, that is refused, too.
 
 use souk_sdk::Error;
-use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, Quote, Statement, Token};
+use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, Places, Quote, Statement, Token};
 
 /// What a query begins with.
 const QUERIES: [&str; 2] = ["select", "with"];
@@ -65,8 +65,8 @@ const BEFORE_DOLLARS: [char; 4] = ['(', ',', '=', '|'];
 /// Signs of a stage's name and a path in it that end no token. Of these, some begin a comment with the one before.
 const IN_PATHS: [char; 11] = ['@', '_', '.', '/', '~', '%', '=', '-', '"', ')', ','];
 
-/// The text as it is sent.
-pub fn prepare(text: &str, values: usize) -> Result<&str, Error> {
+/// What a text is, whatever its values are.
+pub fn read(text: &str) -> Result<Places, Error> {
     let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
     let tokens: Vec<Token<'_>> = query.tokens().collect();
     tokens
@@ -81,8 +81,13 @@ pub fn prepare(text: &str, values: usize) -> Result<&str, Error> {
             return Err(refused("->>", "is followed by another statement"));
         }
     }
-    query.takes(values)?;
-    Ok(query.text)
+    Ok(query.places())
+}
+
+/// A text that was read, as it is sent.
+pub fn prepare<'a>(text: &'a str, places: &Places, values: usize) -> Result<&'a str, Error> {
+    places.takes(values)?;
+    Ok(places.statement(text))
 }
 
 /// Refuses a token of this text that might begin or end elsewhere.
@@ -185,6 +190,10 @@ fn refused(what: &str, why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prepare(text: &str, values: usize) -> Result<&str, Error> {
+        super::prepare(text, &read(text)?, values)
+    }
 
     #[test]
     fn queries_pass() {

@@ -7,6 +7,8 @@
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::statements::Places;
+use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Step, WireFault,
@@ -22,7 +24,7 @@ use crate::ping::{self, Ping};
 use crate::proven::Proven;
 use crate::reading::{self, Reading, Telling};
 use crate::settings::{self, Settings};
-use crate::statements::prepare;
+use crate::statements::{self, prepare};
 use crate::types::Type;
 
 /// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
@@ -38,6 +40,7 @@ pub struct Session {
     api: Api,
     last: u32,
     shapes: Shapes<Type>,
+    texts: Texts<Places>,
     proven: Proven,
     jobs: Vec<Job>,
 }
@@ -125,6 +128,7 @@ impl Machine for Session {
             },
             last: 0,
             shapes: Shapes::default(),
+            texts: Texts::default(),
             proven: Proven::default(),
             jobs: Vec::new(),
         })
@@ -229,15 +233,16 @@ impl Job {
 
 impl Session {
     /// What a request becomes.
-    fn begun(&self, request: Request) -> Result<(Work, Limits), Error> {
+    fn begun(&mut self, request: Request) -> Result<(Work, Limits), Error> {
         match request {
             Request::Query(Query {
                 text,
                 parameters,
                 limits,
             }) => {
+                let places = self.texts.read(&text, statements::read)?;
                 let work = Work::Query {
-                    text: prepare(&text, &parameters)?.into_owned(),
+                    text: prepare(&text, &places, &parameters)?.into_owned(),
                     values: callers(&text, &parameters),
                     reading: Reading::default(),
                     unproven: (!self.proven.has(&text)).then_some(text),

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use souk_sdk::statements::{Dialect, DollarQuotes, Letters, PAGE, Quote, Statement};
+use souk_sdk::statements::{Dialect, DollarQuotes, Letters, PAGE, Places, Quote, Statement};
 use souk_sdk::{Error, Value};
 
 use crate::parameters;
@@ -34,13 +34,22 @@ const DIALECT: Dialect = Dialect {
     word_signs: "",
 };
 
-/// The text as it is sent.
-pub fn prepare<'a>(text: &'a str, values: &[Value]) -> Result<Cow<'a, str>, Error> {
-    // A coordinator takes no semicolon.
+/// What a text is, whatever its values are.
+pub fn read(text: &str) -> Result<Places, Error> {
     let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
     keeps_its_session(&query)?;
-    query.takes(values.len())?;
-    let query = query.text;
+    Ok(query.places())
+}
+
+/// A text that was read, as it is sent.
+pub fn prepare<'a>(
+    text: &'a str,
+    places: &Places,
+    values: &[Value],
+) -> Result<Cow<'a, str>, Error> {
+    places.takes(values.len())?;
+    // A coordinator takes no semicolon.
+    let query = places.statement(text);
     if values.is_empty() {
         return Ok(Cow::Borrowed(query));
     }
@@ -84,6 +93,10 @@ fn changes_the_session() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prepare<'a>(text: &'a str, values: &[Value]) -> Result<Cow<'a, str>, Error> {
+        super::prepare(text, &read(text)?, values)
+    }
 
     fn prepared(text: &str, values: &[Value]) -> String {
         prepare(text, values).unwrap().into_owned()
