@@ -3,11 +3,11 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use serde_json::{Map, Value as Json, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use souk_sdk::http::{Request, encoded};
 use souk_sdk::{Error, HttpRequest, Limits, Value};
 
-use crate::parameters;
+use crate::parameters::{Bindings, bindings};
 use crate::settings::{Login, Settings, TokenType};
 use crate::token::Signer;
 
@@ -40,6 +40,59 @@ const FORMATS: [(&str, &str); 8] = [
     ("BINARY_OUTPUT_FORMAT", "HEX"),
     ("QUERY_TAG", "souk"),
 ];
+
+/// A statement as it is asked, and asked again.
+#[derive(Default)]
+pub struct Asked {
+    text: String,
+    bindings: Bindings,
+    /// By which Snowflake knows it.
+    request_id: String,
+}
+
+impl Asked {
+    pub fn new(text: String, values: &[Value]) -> Result<Asked, Error> {
+        Ok(Asked {
+            text,
+            bindings: bindings(values)?,
+            request_id: request_id(),
+        })
+    }
+}
+
+/// It, and what bounds it, as the API takes that: written straight into its request.
+#[derive(serde::Serialize)]
+struct Body<'a> {
+    statement: &'a str,
+    timeout: u32,
+    database: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warehouse: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    parameters: Parameters,
+    #[serde(skip_serializing_if = "Bindings::is_empty")]
+    bindings: &'a Bindings,
+}
+
+/// Those of the session that a statement has to itself.
+struct Parameters {
+    rows_max: u32,
+}
+
+impl Serialize for Parameters {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(FORMATS.len() + 2))?;
+        for (name, value) in FORMATS {
+            map.serialize_entry(name, value)?;
+        }
+        map.serialize_entry("MULTI_STATEMENT_COUNT", "1")?;
+        map.serialize_entry("ROWS_PER_RESULTSET", &self.rows_max)?;
+        map.end()
+    }
+}
 
 /// All that requests of one session have in common.
 pub struct Api {
@@ -74,52 +127,31 @@ impl Api {
         }
     }
 
-    /// A statement, which is carried out whether or not anybody asks after it.
-    pub fn statement(
-        &self,
-        text: &str,
-        values: &[Value],
-        limits: &Limits,
-    ) -> Result<Request, Error> {
+    /// A statement, which is carried out whether or not anybody asks after it. One that is asked again is carried out once.
+    pub fn statement(&self, asked: &Asked, limits: &Limits, is_again: bool) -> Request {
         let settings = &self.settings;
         let ms = settings.statement_timeout_ms.min(limits.timeout_ms).max(1);
-        let mut parameters: Map<String, Json> = FORMATS
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).into()))
-            .collect();
-        parameters.insert("MULTI_STATEMENT_COUNT".to_owned(), "1".into());
-        // One more than is allowed tells that there are too many.
-        let rows_max = limits.rows_max.saturating_add(1);
-        parameters.insert("ROWS_PER_RESULTSET".to_owned(), rows_max.into());
-        let mut body = json!({
-            "statement": text,
-            "timeout": ms.div_ceil(1_000),
-            "database": settings.database,
-            "parameters": parameters,
-        });
-        let names = [
-            ("schema", &settings.schema),
-            ("warehouse", &settings.warehouse),
-            ("role", &settings.role),
-        ];
-        for (name, value) in names {
-            if let Some(value) = value {
-                body[name] = value.as_str().into();
-            }
-        }
-        if !values.is_empty() {
-            body["bindings"] = parameters::bindings(values)?;
-        }
-        let path = format!("{STATEMENTS}?requestId={}&async=true", request_id());
-        Ok(Request::post(path)
-            .json(body.to_string())
+        let body = Body {
+            statement: &asked.text,
+            timeout: ms.div_ceil(1_000),
+            database: &settings.database,
+            schema: settings.schema.as_deref(),
+            warehouse: settings.warehouse.as_deref(),
+            role: settings.role.as_deref(),
+            parameters: Parameters {
+                // One more than is allowed tells that there are too many.
+                rows_max: limits.rows_max.saturating_add(1),
+            },
+            bindings: &asked.bindings,
+        };
+        // A Vec takes everything, and its members' names are texts.
+        let body = serde_json::to_vec(&body).unwrap_or_default();
+        let again = if is_again { "&retry=true" } else { "" };
+        let id = &asked.request_id;
+        Request::post(format!("{STATEMENTS}?requestId={id}&async=true{again}"))
+            .json(body)
             .timeout_ms(limits.timeout_ms)
-            .response_bytes_max(response_bytes(limits.bytes_max)))
-    }
-
-    /// The same statement once more, which Snowflake carries out once.
-    pub fn again(&self, request: Request) -> Request {
-        request.query("retry", true)
+            .response_bytes_max(response_bytes(limits.bytes_max))
     }
 
     /// Asks after a statement, or for a later part of its rows.
@@ -142,9 +174,8 @@ impl Api {
     }
 
     /// As it leaves: it is said who asks.
-    pub fn numbered(&self, request: &Request, number: u32) -> HttpRequest {
+    pub fn numbered(&self, request: Request, number: u32) -> HttpRequest {
         let request = request
-            .clone()
             .header("accept", "application/json")
             // Snowflake answers nobody without a name.
             .header("user-agent", concat!("souk/", env!("CARGO_PKG_VERSION")));

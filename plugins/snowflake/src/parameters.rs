@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::{Value as Json, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use souk_sdk::json::is_decimal;
 use souk_sdk::statements::callers_values;
 use souk_sdk::time::{DAY_US, Date};
@@ -16,18 +16,43 @@ const DAY_MS: i64 = 86_400_000;
 /// A longer value is in no error as a whole.
 const SHOWN_BYTES_MAX: usize = 1_000;
 
-/// The values in their order, which are numbered from 1.
-pub fn bindings(values: &[Value]) -> Result<Json, Error> {
+/// Values as a request has them, in their order.
+#[derive(Debug, Default)]
+pub struct Bindings(Vec<Binding>);
+
+#[derive(Debug, serde::Serialize)]
+struct Binding {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `None`: NULL.
+    value: Option<String>,
+}
+
+impl Bindings {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// They are numbered from 1.
+impl Serialize for Bindings {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (place, binding) in self.0.iter().enumerate() {
+            map.serialize_entry(&(place + 1), binding)?;
+        }
+        map.end()
+    }
+}
+
+pub fn bindings(values: &[Value]) -> Result<Bindings, Error> {
     let values = values.iter().enumerate().map(|(place, value)| {
-        let (kind, text) = binding(value).map_err(|wanted| {
+        let (kind, value) = binding(value).map_err(|wanted| {
             Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
         })?;
-        Ok((
-            (place + 1).to_string(),
-            json!({"type": kind, "value": text}),
-        ))
+        Ok(Binding { kind, value })
     });
-    Ok(Json::Object(values.collect::<Result<_, Error>>()?))
+    values.collect::<Result<_, Error>>().map(Bindings)
 }
 
 /// The caller's values, as an error may quote them. Those of the page are the host's own.
@@ -183,8 +208,8 @@ mod tests {
         }
         let nulls = [Value::Null(None), Value::Null(Some(ColumnType::Timestamp))];
         assert_eq!(
-            bindings(&nulls).unwrap(),
-            json!({"1": {"type": "TEXT", "value": null}, "2": {"type": "TIMESTAMP_LTZ", "value": null}})
+            serde_json::to_string(&bindings(&nulls).unwrap()).unwrap(),
+            r#"{"1":{"type":"TEXT","value":null},"2":{"type":"TIMESTAMP_LTZ","value":null}}"#
         );
     }
 

@@ -13,7 +13,7 @@ use souk_sdk::{
 };
 
 use crate::answers::{Body, Head, broken, plain};
-use crate::api::{Api, SMALL_RESPONSE_BYTES};
+use crate::api::{Api, Asked, SMALL_RESPONSE_BYTES};
 use crate::catalog;
 use crate::errors::{cancelled, endless, ends_it, malformed, refused};
 use crate::parameters::callers;
@@ -57,8 +57,8 @@ struct Job {
     /// The HTTP request or the pause that it waits for.
     waits_for: u32,
     is_paused: bool,
-    /// What was asked last, to be asked again.
-    asked: HttpRequest,
+    /// The statement, as long as it may have to be asked again.
+    asked: Asked,
     work: Work,
     stage: Stage,
     limits: Limits,
@@ -79,7 +79,7 @@ struct Job {
 struct Begun {
     work: Work,
     limits: Limits,
-    asked: HttpRequest,
+    asked: Asked,
     look: Look,
 }
 
@@ -118,8 +118,8 @@ enum Heard {
 enum Next {
     /// It is asked this.
     Ask(Stage, HttpRequest),
-    /// It is asked this after so long.
-    Pause(Stage, HttpRequest, u32),
+    /// It is asked what belongs to that stage after so long.
+    Pause(Stage, u32),
     /// There is more in what has come.
     GoOn(Unpacking),
     /// What has come has to wait.
@@ -183,7 +183,8 @@ impl Machine for Session {
                     tries: 0,
                     is_cancelled: false,
                 };
-                self.send(&mut job, step);
+                let request = self.asks(&job);
+                self.send(&mut job, request, step);
                 self.jobs.push(job);
             }
             Err(error) => step.failed(id, error),
@@ -267,8 +268,8 @@ impl Session {
             Request::Errand(_) => return Err(Error::unsupported("errands")),
         };
         Ok(Begun {
-            asked: self.api.statement(&text, &values, &limits)?,
             look: self.looks.begin(&text),
+            asked: Asked::new(text, &values)?,
             work,
             limits,
         })
@@ -280,10 +281,30 @@ impl Session {
         self.last
     }
 
+    /// What a job asks at its stage, for the first time or again.
+    fn asks(&self, job: &Job) -> HttpRequest {
+        let handle = job.handle.as_deref().unwrap_or_default();
+        match &job.stage {
+            Stage::Ask => self.api.statement(&job.asked, &job.limits, job.tries > 0),
+            Stage::Wait => self.api.answer(handle, None, &job.limits),
+            Stage::Seek(_) => {
+                let again = self.api.statement(&job.asked, &job.limits, true);
+                again
+                    .timeout_ms(SEEK_MS)
+                    .response_bytes_max(SMALL_RESPONSE_BYTES)
+            }
+            // It was looked for before, or is stopped for the second time.
+            Stage::Stop(_) => self.api.stop(handle).timeout_ms(STOP_AGAIN_MS),
+            Stage::Read | Stage::Unpack(_) | Stage::Queue(_) | Stage::NoRoom(_) => {
+                self.api.answer(handle, job.work.part(), &job.limits)
+            }
+        }
+    }
+
     /// Sends what a job asks.
-    fn send(&mut self, job: &mut Job, step: &mut Step) {
+    fn send(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) {
         (job.waits_for, job.is_paused) = (self.number(), false);
-        step.request(self.api.numbered(&job.asked, job.waits_for));
+        step.request(self.api.numbered(request, job.waits_for));
     }
 
     fn pause(&mut self, job: &mut Job, ms: u32, step: &mut Step) {
@@ -300,7 +321,8 @@ impl Session {
             }
             stage => {
                 job.stage = stage;
-                self.send(job, step);
+                let request = self.asks(job);
+                self.send(job, request, step);
                 true
             }
         }
@@ -316,7 +338,6 @@ impl Session {
         match &mut job.stage {
             Stage::Stop(_) if job.tries == 0 && pauses::is_refused(&outcome) => {
                 job.tries = 1;
-                job.asked = job.asked.clone().timeout_ms(STOP_AGAIN_MS);
                 self.pause(job, pauses::FIRST_MS, step);
                 return true;
             }
@@ -336,10 +357,7 @@ impl Session {
         }
         let is_ask = matches!(job.stage, Stage::Ask);
         if let Some(ms) = busy(&outcome, job.tries, is_ask).filter(|_| !job.is_cancelled) {
-            // What was asked may have been taken all the same.
-            if is_ask && job.tries == 0 {
-                job.asked = self.api.again(job.asked.clone());
-            }
+            // What was asked may have been taken all the same: it is said that it is asked again.
             job.tries += 1;
             self.pause(job, ms, step);
             return true;
@@ -351,12 +369,12 @@ impl Session {
     fn goes_on(&mut self, job: &mut Job, next: Result<Next, Error>, step: &mut Step) -> bool {
         match next {
             Ok(Next::Ask(stage, request)) => {
-                (job.stage, job.asked, job.tries) = (stage, request, 0);
-                self.send(job, step);
+                (job.stage, job.tries) = (stage, 0);
+                self.send(job, request, step);
                 true
             }
-            Ok(Next::Pause(stage, request, ms)) => {
-                (job.stage, job.asked, job.tries) = (stage, request, 0);
+            Ok(Next::Pause(stage, ms)) => {
+                (job.stage, job.tries) = (stage, 0);
                 self.pause(job, ms, step);
                 true
             }
@@ -391,19 +409,12 @@ impl Session {
         };
         match (&job.stage, &job.handle) {
             (Stage::Ask | Stage::Wait, Some(handle)) => {
-                job.asked = self.api.stop(handle).timeout_ms(STOP_MS);
-                self.ends(job, Stage::Stop(error), step)
+                let request = self.api.stop(handle).timeout_ms(STOP_MS);
+                (job.stage, job.tries) = (Stage::Stop(error), 0);
+                self.send(job, request, step);
+                true
             }
-            (Stage::Ask, None) if job.may_be_taken => {
-                let asked = match job.tries {
-                    0 => self.api.again(job.asked.clone()),
-                    _ => job.asked.clone(),
-                };
-                job.asked = asked
-                    .timeout_ms(SEEK_MS)
-                    .response_bytes_max(SMALL_RESPONSE_BYTES);
-                self.ends(job, Stage::Seek(error), step)
-            }
+            (Stage::Ask, None) if job.may_be_taken => self.ends(job, Stage::Seek(error), step),
             _ => {
                 step.failed(job.id, error);
                 false
@@ -414,7 +425,8 @@ impl Session {
     /// Asks the last but one, or the last thing of a request.
     fn ends(&mut self, job: &mut Job, stage: Stage, step: &mut Step) -> bool {
         (job.stage, job.tries) = (stage, 0);
-        self.send(job, step);
+        let request = self.asks(job);
+        self.send(job, request, step);
         true
     }
 
@@ -428,7 +440,7 @@ impl Session {
     ) -> bool {
         match outcome.ok().and_then(|response| goes_on_as(&response)) {
             Some(handle) => {
-                job.asked = self.api.stop(&handle).timeout_ms(STOP_AGAIN_MS);
+                job.handle = Some(handle);
                 self.ends(job, Stage::Stop(error), step)
             }
             None => {
@@ -478,9 +490,8 @@ impl Session {
                 }
             }
             (202, Stage::Ask | Stage::Wait) => {
-                let handle = handle(&Body::of(&response)?.read()?)?;
-                let request = self.api.answer(&handle, None, &job.limits);
-                job.handle = Some(handle);
+                job.handle = Some(handle(&Body::of(&response)?.read()?)?);
+                job.asked = Asked::default();
                 if job.is_cancelled {
                     return Err(cancelled());
                 }
@@ -489,7 +500,7 @@ impl Session {
                 }
                 job.waits += 1;
                 let ms = job.look.pause_ms();
-                Ok(Next::Pause(Stage::Wait, request, ms))
+                Ok(Next::Pause(Stage::Wait, ms))
             }
             (202, _) => Err(malformed()),
             (_, _) => {
@@ -529,7 +540,7 @@ impl Session {
         told: Result<(), Error>,
         step: &mut Step,
     ) -> Result<Next, Error> {
-        job.stage = Stage::Read;
+        (job.stage, job.asked) = (Stage::Read, Asked::default());
         self.looks.ended(&job.look);
         told?;
         if let Work::Ping(ping) = &mut job.work {
@@ -570,7 +581,8 @@ impl Session {
             let has_room = match job.stage {
                 Stage::NoRoom(length) if self.has_room(length) => {
                     (job.stage, job.held) = (Stage::Read, length);
-                    self.send(&mut job, step);
+                    let request = self.asks(&job);
+                    self.send(&mut job, request, step);
                     true
                 }
                 _ => false,
@@ -621,6 +633,14 @@ impl Work {
         Work::Query {
             values,
             reading: Reading::default(),
+        }
+    }
+
+    /// The part of its rows that is asked for.
+    fn part(&self) -> Option<usize> {
+        match self {
+            Work::Query { reading, .. } => reading.next().ok().flatten(),
+            Work::Ping(_) => None,
         }
     }
 }
