@@ -3,6 +3,8 @@
 //! A statement is always begun without waiting (`wait_timeout` of nothing): its id is known at once, and so it can be stopped at any
 //! time. Databricks stops one for nobody who only hangs up.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use souk_sdk::http::Request;
 use souk_sdk::{HttpRequest, Limits};
@@ -21,11 +23,11 @@ const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
 /// host waits for the end of a request that was cancelled.
 const STOP_MS: u32 = 800;
 
-/// A statement and its values.
-#[derive(Clone, Debug)]
+/// A statement, its values, and how many rows are wanted of it.
+#[derive(Debug)]
 pub struct Asked<'a> {
-    pub text: &'a str,
-    pub values: &'a [Bound],
+    pub text: Cow<'a, str>,
+    pub values: Cow<'a, [Bound]>,
     pub rows_max: u32,
 }
 
@@ -48,11 +50,11 @@ struct Body<'a> {
 /// Begins a statement. Of the rows that are allowed one more is asked for, by which it is seen that there are more.
 pub fn begin(settings: &Settings, asked: &Asked<'_>, limits: &Limits) -> Request {
     let body = Body {
-        statement: asked.text,
+        statement: &asked.text,
         warehouse_id: &settings.warehouse_id,
         catalog: &settings.catalog,
         schema: settings.schema.as_deref(),
-        parameters: asked.values,
+        parameters: &asked.values,
         row_limit: u64::from(asked.rows_max) + 1,
         disposition: "INLINE",
         format: "JSON_ARRAY",
@@ -90,8 +92,7 @@ pub fn stop(id: &str) -> Request {
 }
 
 /// A request with its number, in the name of who asks.
-pub fn sent(request: &Request, id: u32, authorization: Option<String>) -> HttpRequest {
-    let mut request = request.clone();
+pub fn sent(mut request: Request, id: u32, authorization: Option<String>) -> HttpRequest {
     if let Some(authorization) = authorization {
         request = request.header("authorization", authorization);
     }

@@ -1,14 +1,15 @@
 //! A request of the host's on its way through statements: what it is about, how far it is, and which statement comes next.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
-use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::looks::Look;
 use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
+use crate::api::Asked;
 use crate::catalog::{self, Listing};
 use crate::described::{Description, Known, describe};
 use crate::parameters::Bound;
@@ -31,8 +32,6 @@ pub struct Job {
     pub token: u32,
     /// That one was refused, and so the same was asked again.
     pub is_let_in_again: bool,
-    /// What was asked last, to be asked again.
-    pub asked: HttpRequest,
     pub work: Work,
     pub stage: Stage,
     pub limits: Limits,
@@ -140,31 +139,37 @@ impl Work {
         }
     }
 
-    /// The statement that is asked next, its values, and how many rows are wanted of it.
-    pub fn statement(&self, settings: &Settings, limits: &Limits) -> (String, Vec<Bound>, u32) {
+    /// The statement that is asked next.
+    pub fn statement(&self, settings: &Settings, limits: &Limits) -> Asked<'_> {
+        let of_ours = |(text, values): (String, Vec<Bound>), rows_max| Asked {
+            text: Cow::Owned(text),
+            values: Cow::Owned(values),
+            rows_max,
+        };
         match self {
             Work::Query(reader) => {
-                let values = reader.statement.values.clone();
                 let text = &reader.statement.text;
-                match &reader.described {
-                    None => (describe(&reader.statement), values, DESCRIBED_ROWS_MAX),
+                let (text, rows_max) = match &reader.described {
+                    None => (Cow::Owned(describe(&reader.statement)), DESCRIBED_ROWS_MAX),
                     Some(described) if described.is_plain() => {
-                        (text.clone(), values, limits.rows_max)
+                        (Cow::Borrowed(text.as_str()), limits.rows_max)
                     }
-                    Some(described) => (described.exact(text), values, limits.rows_max),
+                    Some(described) => (Cow::Owned(described.exact(text)), limits.rows_max),
+                };
+                Asked {
+                    text,
+                    values: Cow::Borrowed(reader.statement.values.as_slice()),
+                    rows_max,
                 }
             }
             Work::Catalog(listing) => {
-                let (text, values) = catalog::statement(&settings.catalog, listing.filter());
-                (text, values, limits.rows_max)
+                let statement = catalog::statement(&settings.catalog, listing.filter());
+                of_ours(statement, limits.rows_max)
             }
             Work::Ping {
                 is_probed: false, ..
-            } => {
-                let (text, values) = ping::look(settings);
-                (text, values, 1)
-            }
-            Work::Ping { .. } => (ping::PROBE.to_owned(), Vec::new(), DESCRIBED_ROWS_MAX),
+            } => of_ours(ping::look(settings), 1),
+            Work::Ping { .. } => of_ours((ping::PROBE.to_owned(), Vec::new()), DESCRIBED_ROWS_MAX),
         }
     }
 }

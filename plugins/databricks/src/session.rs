@@ -18,7 +18,7 @@ use souk_sdk::{
 };
 
 use crate::answers::{Chunk, State, Status, broken, malformed};
-use crate::api::{self, Asked};
+use crate::api;
 use crate::described::Known;
 use crate::errors::{
     cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, is_of_token,
@@ -134,7 +134,6 @@ impl Machine for Session {
                     waits_for_token: false,
                     token: 0,
                     is_let_in_again: false,
-                    asked: HttpRequest::get("/"),
                     work,
                     stage: Stage::Begin,
                     limits,
@@ -193,7 +192,7 @@ impl Machine for Session {
         let mut job = self.jobs.swap_remove(at);
         let goes = match heard {
             Heard::PauseIsOver => {
-                self.send(&mut job, step);
+                self.send_again(&mut job, step);
                 Ok(true)
             }
             Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
@@ -284,8 +283,28 @@ impl Session {
         self.last
     }
 
+    /// What a job asks at its stage.
+    fn asks(&self, job: &Job) -> HttpRequest {
+        let running = job.running.as_deref().unwrap_or_default();
+        match &job.stage {
+            Stage::Begin => {
+                let asked = job.work.statement(&self.settings, &job.limits);
+                api::begin(&self.settings, &asked, &job.limits)
+            }
+            Stage::Follow => api::follow(running, &job.limits),
+            Stage::Chunk(id, number) => api::chunk(id, *number, &job.limits),
+            Stage::Stop(_) => api::stop(running),
+        }
+    }
+
+    /// Sends it once more.
+    fn send_again(&mut self, job: &mut Job, step: &mut Step) {
+        let request = self.asks(job);
+        self.send(job, request, step);
+    }
+
     /// Sends what a job asks, or has it wait for the token that goes with it.
-    fn send(&mut self, job: &mut Job, step: &mut Step) {
+    fn send(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) {
         let has_none = self.settings.principal.is_some() && self.token.is_none();
         (job.is_paused, job.waits_for_token) = (has_none, has_none);
         if has_none {
@@ -297,7 +316,7 @@ impl Session {
         }
         (job.waits_for, job.token) = (self.number(), self.tokens);
         let authorization = self.token.as_ref().map(Token::authorization);
-        step.request(api::sent(&job.asked, job.waits_for, authorization));
+        step.request(api::sent(request, job.waits_for, authorization));
     }
 
     fn fetch_token(&mut self, tries: u32, step: &mut Step) {
@@ -330,7 +349,7 @@ impl Session {
             let mut job = self.jobs.swap_remove(at);
             let goes = match &refused {
                 None => {
-                    self.send(&mut job, step);
+                    self.send_again(&mut job, step);
                     Ok(true)
                 }
                 Some(refused) => Err(job.ends_with(refused.clone())),
@@ -357,7 +376,7 @@ impl Session {
             return false;
         }
         self.refuse_token(job);
-        self.send(job, step);
+        self.send_again(job, step);
         true
     }
 
@@ -369,8 +388,8 @@ impl Session {
     }
 
     fn ask(&mut self, job: &mut Job, stage: Stage, request: HttpRequest, step: &mut Step) -> Goes {
-        (job.stage, job.asked, job.tries) = (stage, request, 0);
-        self.send(job, step);
+        (job.stage, job.tries) = (stage, 0);
+        self.send(job, request, step);
         Ok(true)
     }
 
@@ -386,14 +405,11 @@ impl Session {
     fn begin(&mut self, job: &mut Job, step: &mut Step) -> Goes {
         let now = step.now();
         self.token.take_if(|token| !token.is_good(now));
-        let (text, values, rows_max) = job.work.statement(&self.settings, &job.limits);
-        let asked = Asked {
-            text: &text,
-            values: &values,
-            rows_max,
+        let request = {
+            let asked = job.work.statement(&self.settings, &job.limits);
+            job.look = self.looks.begin(&asked.text);
+            api::begin(&self.settings, &asked, &job.limits)
         };
-        let request = api::begin(&self.settings, &asked, &job.limits);
-        job.look = self.looks.begin(&text);
         self.ask(job, Stage::Begin, request, step)
     }
 
@@ -514,8 +530,7 @@ impl Session {
             }
             State::Running => {
                 let ms = job.look.pause_ms();
-                (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));
-                job.tries = 0;
+                (job.stage, job.tries) = (Stage::Follow, 0);
                 self.ask_later(job, ms, step)
             }
             State::Failed => self.failed(job, &statement.status, step),
