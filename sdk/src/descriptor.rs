@@ -41,7 +41,8 @@ impl Descriptor {
         self
     }
 
-    /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`.
+    /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`; of a [`Machine`](crate::Machine) over HTTP also
+    /// `idle` (`docs/connectors.md`).
     pub fn abilities(mut self, abilities: &[&str]) -> Descriptor {
         self.abilities = abilities.iter().copied().map(String::from).collect();
         self

@@ -199,7 +199,8 @@ async fn nothing_but_tables_is_read() {
     );
 }
 
-/// What a statement takes is counted by the server: two messages to the answer where the session knows it, and one beside. The first time it is read as well.
+/// What a statement takes is counted by the server: two messages to the answer where the session knows it, and one when nobody asks for more. The first time
+/// it is read as well.
 #[tokio::test]
 async fn a_statement_takes_three_messages() {
     let server = DuckDb::start();
@@ -251,6 +252,36 @@ async fn a_statement_takes_three_messages() {
         assert_eq!(messages().len(), wanted + 2);
     }
     subject.close().await;
+}
+
+/// Statements that follow each other take a message each, on one connection, which is left when nobody asks for more.
+#[tokio::test]
+async fn one_after_the_other_takes_one_message() {
+    let server = DuckDb::start();
+    stocked(&server);
+    let subject = subject(&server, json!({"database": "memory.shop"})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    // It is known from then on.
+    subject
+        .ask(&source, query("SELECT id FROM stock"))
+        .await
+        .unwrap();
+    server.is_left().await;
+    server.writes_down();
+    for rows in (51..=60).rev() {
+        let output = subject.ask(&source, query("SELECT id FROM stock")).await;
+        assert_eq!(output.unwrap().rows, rows);
+        // In a transaction of its own each.
+        server.admin(&format!("DELETE FROM shop.stock WHERE id = {rows}"));
+    }
+    server.is_left().await;
+    let messages = server.messages();
+    let count = |kind: &str| messages.iter().filter(|message| *message == kind).count();
+    assert_eq!(count("PREPARE_REQUEST"), 10);
+    let (opened, ended) = (count("CONNECTION_REQUEST"), count("DISCONNECT_MESSAGE"));
+    assert!(opened == ended && opened < 5, "{messages:?}");
+    subject.close().await;
+    assert_eq!(server.connections(), 0);
 }
 
 /// Statements that are asked at the same time hand their connections on. None is left when all are answered.

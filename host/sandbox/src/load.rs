@@ -281,7 +281,7 @@ fn beginning(word: &str) -> String {
 }
 
 /// What the host asks of a connector only if it says that it can.
-const ABILITIES: [&str; 4] = ["schema", "pipelining", "cancel", "functions"];
+const ABILITIES: [&str; 5] = ["schema", "pipelining", "cancel", "functions", "idle"];
 
 /// What is told about an ability that this host does not know: open words are no error, and a misspelt one would have no effect.
 fn unknown_ability(ability: &str) -> Option<String> {

@@ -39,6 +39,8 @@ pub(crate) struct Connector {
     /// Several requests may be in flight on one session.
     pub pipelining: bool,
     pub cancels: bool,
+    /// Its sessions over HTTP are told when nobody asks for anything.
+    pub hears_of_idleness: bool,
     pub wire: InstancePre<WireState>,
     /// Present when `need` is `Directory`.
     pub directory: Option<InstancePre<DirectoryState>>,
@@ -79,6 +81,7 @@ impl Connector {
         Arc::new(Connector {
             pipelining: has("pipelining"),
             cancels: has("cancel"),
+            hears_of_idleness: has("idle"),
             name: parts.name,
             version: parts.version,
             digest: parts.digest,

@@ -1,4 +1,5 @@
-//! What a session over HTTP asks beside its last answer, and how long it is waited for where the session is closed.
+//! What a session over HTTP asks beside its last answer, or when it is told that nobody asks for anything, and how long it is waited for where the
+//! session is closed.
 
 mod common;
 
@@ -11,7 +12,11 @@ use souk_tests::{guests, seller_api::SellerApi};
 use tokio::net::TcpListener;
 
 fn source(base_url: String) -> Arc<Source> {
-    let mut source = source_with("ends-beside", "{}", PoolLimits::default());
+    source_of("ends-beside", base_url)
+}
+
+fn source_of(engine: &str, base_url: String) -> Arc<Source> {
+    let mut source = source_with(engine, "{}", PoolLimits::default());
     Arc::get_mut(&mut source).expect("nobody else has it").grant = Grant::Http {
         base_url,
         attach: Vec::new(),
@@ -68,4 +73,37 @@ async fn a_silent_source_keeps_no_session() {
             "{statement}: {took:?}"
         );
     }
+}
+
+/// A guest that wants to know is told when nobody has asked it for anything for a while, and before its session is closed: once each time. It is told at
+/// the beginning, too, so that it knows that it is.
+#[tokio::test]
+async fn a_guest_is_told_when_nobody_asks() {
+    let api = SellerApi::start().await;
+    let sandbox = with_guest(guests::TOLD_IDLE).await;
+    let source = source_of("told-idle", api.base_url());
+    for calls in [1, 2] {
+        run(&sandbox, &source, "select 1").await.unwrap();
+        wait_until(|| api.calls() == calls).await;
+        // As long as nobody asks there is nothing more to tell.
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        assert_eq!(api.calls(), calls);
+    }
+    run(&sandbox, &source, "select 1").await.unwrap();
+    sandbox.shut_down(within(10)).await;
+    assert_eq!(api.calls(), 3);
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
+}
+
+/// A source that does not answer what nobody waits for keeps no session.
+#[tokio::test]
+async fn who_is_told_is_not_waited_for_without_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let sandbox = with_guest(guests::TOLD_IDLE).await;
+    let source = source_of("told-idle", format!("http://{address}"));
+    run(&sandbox, &source, "select 1").await.unwrap();
+    let begun = Instant::now();
+    sandbox.shut_down(within(10)).await;
+    assert!(begun.elapsed() < Duration::from_secs(5));
 }

@@ -1,5 +1,5 @@
-//! Connections that a statement has left, for the next one. There are some only while the session is asked other things: when it is not any more it
-//! may end none, and a server keeps for ever what nobody ends.
+//! Connections that a statement has left, for the next one. There are some only while the session is asked other things, or will be told when it is
+//! not any more: else it may end none then, and a server keeps for ever what nobody ends.
 
 /// So many are kept at once: what is more is ended as soon as it is left.
 const KEPT_MAX: usize = 8;

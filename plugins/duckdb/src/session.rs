@@ -3,8 +3,9 @@
 //! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, begins a
 //! transaction that only reads and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What has
 //! succeeded leaves its connection to the next statement that is known, whose message ends the transaction before it begins its own (`idle`), as long as
-//! others are under way; else the connection is ended, and the transaction with it, beside the answer (`outgoing`), and whatever failed has its own ended before
-//! that (`End`). A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
+//! others are under way, or until the host tells that nobody asks for anything; else the connection is ended, and the transaction with it, beside the answer
+//! (`outgoing`), and whatever failed has its own ended before that (`End`). A proxy that was too busy for a connection, or for the end of one, is asked again after a
+//! pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -48,6 +49,8 @@ const PROBE_REFUSED: &str = "read-only mode";
 const READ: &str = "SELECT 1";
 /// A number that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
+/// What a host tells by that nobody asks for anything (ability `idle`).
+const NOBODY: u32 = 0;
 
 pub struct Session {
     settings: Settings,
@@ -57,6 +60,8 @@ pub struct Session {
     texts: Texts<statements::Read>,
     known: Known,
     jobs: Vec<Job>,
+    /// The host tells when nobody asks for anything, and lets connections be ended then.
+    is_told_idle: bool,
 }
 
 /// A request of the host's that is under way.
@@ -122,7 +127,7 @@ impl Machine for Session {
         Descriptor::new("duckdb", env!("CARGO_PKG_VERSION"), Need::Http)
             .engine("duckdb", "DuckDB", "generic", &["API_KEY"])
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel"])
+            .abilities(&["schema", "pipelining", "cancel", "idle"])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
@@ -134,10 +139,11 @@ impl Machine for Session {
             texts: Texts::default(),
             known: Known::default(),
             jobs: Vec::new(),
+            is_told_idle: false,
         })
     }
 
-    /// A server keeps what is connected to it for ever: a session that is asked nothing has no connection.
+    /// A server keeps what is connected to it for ever: a session that is asked nothing for a while has no connection.
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
         step.ready();
         Ok(())
@@ -208,6 +214,14 @@ impl Machine for Session {
 
     /// Ends the connection; one that is being opened is ended when it is known. A statement that runs on it goes on until it has rows.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        if id == NOBODY {
+            self.is_told_idle = true;
+            if self.jobs.is_empty() {
+                self.end_all(step);
+                self.outgoing.tell_again(step);
+            }
+            return Ok(());
+        }
         let is_it = |job: &Job| job.id == id && !job.is_cancelled;
         let Some(at) = self.jobs.iter().position(is_it) else {
             return Ok(());
@@ -305,12 +319,16 @@ impl Session {
         self.ask_statement(job, Stage::Ask, &text, step);
     }
 
-    /// Nobody waits for anything any more: what was kept is ended beside the last answer, since nothing may be asked afterwards.
+    /// Nobody waits for anything any more: what was kept is ended beside the last answer, where nothing may be asked afterwards.
     fn let_go(&mut self, step: &mut Step) {
-        if self.jobs.is_empty() {
-            for connection in self.idle.all() {
-                self.outgoing.end_beside(connection, step);
-            }
+        if self.jobs.is_empty() && !self.is_told_idle {
+            self.end_all(step);
+        }
+    }
+
+    fn end_all(&mut self, step: &mut Step) {
+        for connection in self.idle.all() {
+            self.outgoing.end_beside(connection, step);
         }
     }
 
@@ -523,9 +541,10 @@ impl Session {
         }
     }
 
-    /// What has succeeded is told at once. Its connection is left to the next statement while others are under way, or ended beside the answer.
+    /// What has succeeded is told at once. Its connection is left to the next statement, if it may be ended later, or ended beside the answer.
     fn leave(&mut self, job: &mut Job, step: &mut Step) -> bool {
-        let is_left = !self.jobs.is_empty() && job.may_be_followed() && self.idle.has_room();
+        let may_end_later = self.is_told_idle || !self.jobs.is_empty();
+        let is_left = may_end_later && job.may_be_followed() && self.idle.has_room();
         if (is_left || self.outgoing.may_end_beside())
             && let Some(connection) = job.connection.take()
         {

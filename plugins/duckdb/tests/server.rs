@@ -517,6 +517,46 @@ fn connections_are_handed_on_while_others_are_under_way() {
     assert!(talk.asked.is_empty() && talk.pauses.is_empty());
 }
 
+/// By a host that tells when nobody asks for anything connections are let be kept until then: statements that follow each other take one request each.
+#[test]
+fn connections_are_kept_until_nobody_asks() {
+    let mut talk = Talk::usual();
+    talk.cancel(0);
+    assert!(talk.asked.is_empty());
+    let id = talk.submit(Talk::select());
+    for name in ["connected", "parsed_one", "numbers"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    assert!(talk.asked.is_empty(), "its connection is kept");
+    let handed_on = format!("ROLLBACK;\n{}", asked_within("SELECT 1"));
+    for _ in 0..3 {
+        let id = talk.submit(Talk::select());
+        assert_eq!(talk.asked.len(), 1);
+        assert_eq!(text(&talk.asked[0]), handed_on);
+        talk.hears(0, reply("numbers")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        assert!(talk.asked.is_empty());
+    }
+    // What is told while others are under way is nothing.
+    let id = talk.submit(Talk::select());
+    talk.cancel(0);
+    assert_eq!(talk.asked.len(), 1);
+    talk.hears(0, reply("numbers")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    talk.cancel(0);
+    assert_eq!(kinds(&talk), [DISCONNECT]);
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    // One that was not heard is told again.
+    talk.cancel(0);
+    assert_eq!(kinds(&talk), [DISCONNECT]);
+    talk.hears(0, reply("ended")).unwrap();
+    talk.cancel(0);
+    assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+    talk.submit(Talk::select());
+    assert_eq!(kinds(&talk), [CONNECT]);
+}
+
 /// So it is where the last one fails, or is given up.
 #[test]
 fn no_connection_is_left_whatever_comes_last() {

@@ -5,8 +5,8 @@ use souk_domain::sql::Dialect;
 
 use super::{Suite, Verdict};
 
-/// What the contract knows.
-const ABILITIES: [&str; 4] = ["schema", "pipelining", "cancel", "functions"];
+/// What the contract knows, and what hosts have learned since.
+const ABILITIES: [&str; 5] = ["schema", "pipelining", "cancel", "functions", "idle"];
 const CREDENTIAL_TYPES: [&str; 4] = ["PASSWORD", "SERVICE_ACCOUNT", "API_KEY", "NONE"];
 const DIALECTS: [&str; 10] = [
     "postgres",

@@ -78,6 +78,11 @@ impl Lease {
         }
     }
 
+    /// The session is to end, and nothing more is asked of it.
+    pub fn is_closed(&self) -> bool {
+        self.handle.is_closing() && !self.handle.has_jobs()
+    }
+
     /// Ends a request that is in flight. Ignored if it was answered before.
     pub fn complete(&mut self, mut entry: Submitted, now: Instant, result: Result<(), Fault>) {
         self.served += 1;

@@ -31,7 +31,10 @@ use crate::{
 };
 
 mod calls;
+mod idle;
 mod steps;
+
+use idle::{Idle, NOBODY};
 
 /// Bytes read at once and given to the guest in one call. One buffer for each thread: a read and the
 /// call that takes it happen in one go.
@@ -46,8 +49,6 @@ const GO_BYTES: usize = 256 << 10;
 const READ_COST: usize = 4 << 10;
 /// What a source may send while nothing is asked of it: notices, parameters that change.
 const UNASKED_BYTES_MAX: usize = 1 << 20;
-/// HTTP requests that are given no longer than this come to their end before a session is closed.
-const WINDS_UP: Duration = Duration::from_secs(2);
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
@@ -66,8 +67,9 @@ pub(crate) struct WireSession {
     closing: bool,
     /// Some caller has gone.
     nudged: bool,
-    /// Requests that the guest is still to be told to give up.
+    /// Requests that the guest is still to be told to give up, or that there are none.
     cancels: Vec<u32>,
+    idle: Idle,
     /// Second wires and errands that the guest may ask for.
     asides: usize,
     /// Of its HTTP requests and pauses.
@@ -147,6 +149,7 @@ impl WireSession {
             closing: false,
             nudged: false,
             cancels: Vec::new(),
+            idle: Idle::default(),
             asides: 0,
             pace: Pace::default(),
             pauses: FuturesUnordered::new(),
@@ -168,6 +171,11 @@ impl WireSession {
     }
 
     pub async fn serve(mut self: Box<Self>, lease: &mut Lease) -> End {
+        if lease.pool.connector.hears_of_idleness && matches!(self.wire, Wire::Http { .. }) {
+            self.idle.want();
+            // So that it knows beforehand that it is told.
+            self.cancels.push(NOBODY);
+        }
         loop {
             let turn = std::future::poll_fn(|cx| self.poll_turn(cx, lease)).await;
             let done = match turn {
@@ -196,7 +204,16 @@ impl WireSession {
                 if self.closing {
                     return End::Broke(closed());
                 }
-                if lease.handle.is_closing() && !lease.handle.has_jobs() {
+                if let Some(at) = self.idle.begins() {
+                    self.arm(at);
+                }
+                if lease.is_closed() && self.idle.is_untold() {
+                    self.cancels.push(NOBODY);
+                    if let Err(end) = self.catch_up(lease).await {
+                        return end;
+                    }
+                }
+                if lease.is_closed() {
                     match self.winds_up() {
                         Some(until) => self.arm(until),
                         None => return End::Closed,
@@ -283,7 +300,8 @@ impl WireSession {
         self.nudged |= handle.take_nudge();
         let ends =
             || lease.pool.is_cut() || (lease.in_flight.is_empty() && self.winds_up().is_none());
-        if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
+        let is_asked = self.nudged || handle.has_jobs() || !self.cancels.is_empty();
+        if is_asked || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }
         // Before the wire, which may always have something to read: pauses last long enough to leave it its turn.

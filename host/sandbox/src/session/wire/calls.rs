@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, WireSession};
+use super::{GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, WireSession, idle::NOBODY};
 use crate::{
     engine::TICK,
     fault::Excess,
@@ -119,8 +119,9 @@ impl WireSession {
             self.pauses.clear();
             self.has_forgotten = false;
         }
-        self.next_id = self.next_id.wrapping_add(1);
+        self.next_id = self.next_id.checked_add(1).unwrap_or(NOBODY + 1);
         self.asides += 1;
+        self.idle.ends();
         self.pace.begin_answer();
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
@@ -167,9 +168,12 @@ impl WireSession {
         self.apply(lease, result, None)
     }
 
-    /// Tells the guest which requests to give up.
+    /// Tells the guest which requests to give up, or that nobody asks for anything.
     async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
         while let Some(id) = self.cancels.pop() {
+            if id == NOBODY {
+                self.idle.told(lease.in_flight.is_empty());
+            }
             self.asides += 1;
             let may_be_cut = self.may_be_cut(lease);
             let result = match self.guest.here() {

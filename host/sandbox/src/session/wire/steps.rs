@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::FuturesUnordered;
 
-use super::{WINDS_UP, Wire, WireSession};
+use super::{
+    Wire, WireSession,
+    idle::{NOBODY, WINDS_UP, WINDS_UP_MS},
+};
 use crate::{
     fault::Fault,
     memory::{MemoryRefused, hold},
@@ -105,10 +108,15 @@ impl WireSession {
                 aside(dialer.clone(), bytes)?;
             }
             // Else a session could go on calling the seller for ever, and nobody would see it.
-            (Command::Request(_), Wire::Http { .. }) if lease.in_flight.is_empty() => {
+            (Command::Request(_), Wire::Http { .. })
+                if lease.in_flight.is_empty() && !self.idle.may_ask() =>
+            {
                 return Err(broken("it made an HTTP request that nobody asked for"));
             }
-            (Command::Request(request), Wire::Http { origin, exchanges }) => {
+            (Command::Request(mut request), Wire::Http { origin, exchanges }) => {
+                if lease.in_flight.is_empty() {
+                    request.timeout_ms = request.timeout_ms.min(WINDS_UP_MS);
+                }
                 if exchanges.len() >= EXCHANGES_MAX {
                     return Err(broken(format!(
                         "it made more than {EXCHANGES_MAX} HTTP requests at once"
@@ -231,7 +239,7 @@ impl WireSession {
         Ok(())
     }
 
-    /// Some request is at its deadline, or at the end of its grace.
+    /// Some request is at its deadline, or at the end of its grace; or nobody has asked for anything for a while.
     pub(super) fn sound_alarm(&mut self, lease: &mut Lease) -> Result<(), End> {
         let now = Instant::now();
         if lease
@@ -266,6 +274,12 @@ impl WireSession {
             .min();
         if let Some(next) = next {
             self.arm(next);
+        }
+        if self.idle.is_due(now) {
+            self.cancels.push(NOBODY);
+        }
+        if let Some(at) = self.idle.at() {
+            self.arm(at);
         }
         Ok(())
     }
