@@ -13,6 +13,8 @@ use std::task::Poll;
 const RESPONSE_BYTES_DEFAULT: u64 = 8 << 20;
 /// How long a request may take unless it says otherwise; the host's own deadline holds as well.
 const TIMEOUT_MS_DEFAULT: u32 = 30_000;
+/// Most requests have no more.
+const HEADERS_USUAL: usize = 8;
 
 /// What stands in a path or a query as it is (RFC 3986, "unreserved").
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -113,7 +115,7 @@ impl Request {
                 id: 0,
                 method: method.into(),
                 path: path.into(),
-                headers: Vec::new(),
+                headers: Vec::with_capacity(HEADERS_USUAL),
                 body: Vec::new(),
                 timeout_ms: TIMEOUT_MS_DEFAULT,
                 response_bytes_max: RESPONSE_BYTES_DEFAULT,

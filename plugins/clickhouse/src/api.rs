@@ -117,17 +117,18 @@ impl Api {
             return;
         }
         let ms = self.timeout_ms.min(limits.timeout_ms).max(1);
-        add(
-            path,
-            "max_execution_time",
-            &format!("{}.{:03}", ms / 1_000, ms % 1_000),
+        let (seconds, thousandths) = (ms / 1_000, ms % 1_000);
+        let (rows, bytes) = (
+            limits.rows_max,
+            response_bytes(limits.bytes_max) * MEMORY_FACTOR,
         );
-        add(path, "timeout_overflow_mode", "throw");
-        add(path, "max_result_rows", &limits.rows_max.to_string());
-        let bytes = response_bytes(limits.bytes_max) * MEMORY_FACTOR;
-        add(path, "max_result_bytes", &bytes.to_string());
-        add(path, "result_overflow_mode", "throw");
-        add(path, "cancel_http_readonly_queries_on_client_close", "1");
+        // At once: each of them is of signs that have no meaning in a path. A String takes everything.
+        let _ = write!(
+            path,
+            "&max_execution_time={seconds}.{thousandths:03}&timeout_overflow_mode=throw\
+             &max_result_rows={rows}&max_result_bytes={bytes}&result_overflow_mode=throw\
+             &cancel_http_readonly_queries_on_client_close=1"
+        );
         if self.writes_json {
             add(path, "output_format_binary_write_json_as_string", "1");
         }
