@@ -1,7 +1,7 @@
 //! A company's statement: its transactions as it sees them. What is a charge to the buyer is an earning to the seller.
 //!
 //! A company may have millions of lines: pages are found by indexes in their order, how many there are in all is added up from hours
-//! ([`counted`]), and what was earned is read from accounts (decision 67).
+//! ([`counted`]), and what was earned is read from accounts (decision 68).
 
 pub mod counted;
 
