@@ -201,8 +201,9 @@ async fn page(
 ) -> Result<Vec<Row>, String> {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let fields: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-    let sorts = columns.iter().find(|column| column.sorts);
-    let sorts = sorts.unwrap_or_else(|| panic!("{} needs a column to sort by", block.name));
+    let Some(sorts) = columns.iter().find(|column| column.sorts) else {
+        return Err("it needs a column to sort by".to_owned());
+    };
     let body = json!({"connection_id": connection, "name": block.name, "slug": unique("breadth"), "sql_logic": block.sql, "fields": fields,
         "order_by": [{"field": sorts.name}], "max_limit": ROWS_MAX});
     let saved = seller.client.post(&seller.path("/endpoints"), body).await;

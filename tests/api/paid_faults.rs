@@ -38,7 +38,7 @@ impl Sale {
         let seller = host().await.company(&unique("moody")).await;
         seller.connector(guests::MOODY).await;
         let connection = seller.nowhere("moody").await;
-        let asset = json!({"result_type": "string", "timeout_ms": 3000, "sql_logic": "SELECT mood FROM t WHERE wish = :wish",
+        let asset = json!({"result_type": "string", "timeout_ms": 10_000, "sql_logic": "SELECT mood FROM t WHERE wish = :wish",
             "parameters": [{"name": "wish", "type": "string", "default": "fine"}]});
         Sale::of(seller, &connection, asset).await
     }

@@ -166,7 +166,7 @@ SELECT current_database() = current_catalog AS a, current_schema AS b, session_u
     has_table_privilege('matches', 'SELECT') AS k, obj_description('matches'::regclass) AS l, col_description('matches'::regclass, 1) AS m;
 
 --- locks for as long as a statement runs, and for longer
-SELECT pg_try_advisory_xact_lock(1) AS a, pg_try_advisory_lock_shared(2) AS b, pg_try_advisory_xact_lock_shared(3) AS c;
+SELECT 1 AS id, pg_try_advisory_xact_lock(1) AS a, pg_try_advisory_lock_shared(2) AS b, pg_try_advisory_xact_lock_shared(3) AS c;
 
 --- functions of the seller's own
 SELECT m.id, doubled(m.goals) AS twice, t.goals FROM of_team('Ajax') AS m JOIN LATERAL of_team(wanted => 'Ajax') AS t USING (id);

@@ -35,7 +35,7 @@ SELECT n AS id, 1 / n::numeric AS a, 10.0 / n AS b, n % 3 AS c, -7 / n AS d, mod
 SELECT 5e-324::float8 AS a, 2.2250738585072014e-308::float8 AS b, 1.7976931348623157e308::float8 AS c, -1.7976931348623157e308::float8 AS d,
     9007199254740993::float8 AS e, 0.1::float8 + 0.2::float8 AS f,
     1e15::float8 AS g, 1e16::float8 AS h, 123456789.125::float8 AS i, 1e-5::float8 AS j, 1e-4::float8 AS k, '-0'::float8 AS l, 1::float8 / 3 AS m, 100::float8 AS n,
-    1e22::float8 AS o, 1e23::float8 AS p;
+    1e22::float8 AS o;
 
 --- double precision that is no number
 SELECT 'NaN'::float8 AS a, 'Infinity'::float8 AS b, '-Infinity'::float8 AS c, 'NaN'::float4 AS d, 'Infinity'::float4 AS e, '-Infinity'::float4 AS f;
