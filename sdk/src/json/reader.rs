@@ -431,7 +431,7 @@ mod tests {
         }
         for wrong in [
             "", "-", "01", "-01", "00", "1.", ".5", "1e", "1e+", "1.e5", "+1", "0x1", "1 2", "1a",
-            "--1", "１", "NaN", "nul", "nulll", "True", "tru", "[", "{}",
+            "--1", "１", "NaN", "nul", "null1", "True", "truth", "[", "{}",
         ] {
             assert!(cell(wrong, false).is_err(), "{wrong}");
             let by_serde = serde_json::from_str::<IgnoredAny>(wrong);
