@@ -22,6 +22,8 @@ pub(crate) enum Excess {
     Time,
     /// What it returned.
     Bytes,
+    /// The memory that it asked for.
+    Memory,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

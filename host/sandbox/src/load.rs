@@ -174,12 +174,15 @@ pub(crate) fn probe_budget(shared: &Shared, scope: &Scope) -> Budget {
     Budget {
         memory: MemoryGrant {
             bytes_max: limits.wire_memory_bytes.max(limits.directory_memory_bytes),
+            // It is asked in the lanes.
+            on_worker_max: usize::MAX,
             uncounted: limits.wire_memory_bytes,
             account: match scope {
                 Scope::Platform => None,
                 Scope::Company(_) => Some(shared.memory_account(&shared.tenant_of(scope))),
             },
         },
+        is_suspended: false,
         call: DESCRIBE_BUDGET,
         call_per_mib: Duration::ZERO,
         inline_bytes: DESCRIBE_LIFT_BYTES,

@@ -691,7 +691,7 @@ mod tests {
         let scope = Scope::Company("company".to_owned());
         let budget = load::probe_budget(shared, &scope);
         let grows = |guest: &mut WireState, from: usize, to: usize| {
-            let limits = guest.limits();
+            let limits = guest.limits_mut();
             limits.memory_growing(from * MIB, to * MIB, None).unwrap()
         };
         let mut guest = WireState::new(&budget, Printer::default());

@@ -560,6 +560,20 @@ impl Pool {
         }
     }
 
+    /// Whether a call is made in the lanes from the beginning. `may_hold`: one instruction of it could hold a worker.
+    #[inline]
+    pub fn is_laned(&self, may_hold: bool) -> bool {
+        let is_laned = || {
+            self.pressure
+                .is_laned(|| self.shared.micros(Instant::now()))
+        };
+        is_laned()
+            || (may_hold && {
+                self.make_way();
+                is_laned()
+            })
+    }
+
     /// The guests' calls are long: they go on in the lanes, if anybody else has been here of late.
     pub fn make_way(&self) {
         let now_us = self.shared.micros(Instant::now());
@@ -576,7 +590,7 @@ impl Pool {
         let now_us = self.shared.micros(Instant::now());
         match excess {
             Excess::Time => self.pressure.cut_off(now_us),
-            Excess::Bytes => self.pressure.keep_off(now_us),
+            Excess::Bytes | Excess::Memory => self.pressure.keep_off(now_us),
         }
     }
 

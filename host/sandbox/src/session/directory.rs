@@ -94,7 +94,7 @@ impl DirectorySession {
         let pool = lease.pool.clone();
         lease.in_flight.push(Submitted::new(id, job, now));
         let handle = lease.handle.clone();
-        let inline = !pool.pressure.is_laned(|| pool.shared.micros(now));
+        let inline = !pool.is_laned(self.guest.is_large());
         let call = Call::Submit(id, request);
         let Some(mut call) = self.guest.call_in_lane(inline, call) else {
             return Err(End::Ended(shutting_down()));

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    connector::Need,
+    connector::{Need, Scope},
     errands::ErrandPlace,
     fault::{Blame, Fault, FaultKind},
     lanes::Task,
@@ -25,6 +25,10 @@ const INLINE_BYTES: usize = 2 << 20;
 /// Bytes that a call may return in a lane: a few times the largest result.
 const CALL_BYTES: usize = 64 << 20;
 
+/// Memory with which a company's connector may compute on a worker. An instruction that fills so much of it, none of which was ever touched, takes some
+/// 3 ms there, and nothing interrupts it; 64 MiB take 37 (two virtual cores, 2026-11-27). The platform's connectors have none that would.
+const ON_WORKER_BYTES: usize = 6 << 20;
+
 pub(super) fn budget(pool: &Pool) -> Budget {
     let limits = &pool.shared.options.limits;
     let is_wire = pool.connector.need != Need::Directory;
@@ -34,9 +38,14 @@ pub(super) fn budget(pool: &Pool) -> Budget {
                 true => limits.wire_memory_bytes,
                 false => limits.directory_memory_bytes,
             },
+            on_worker_max: match pool.connector.scope {
+                Scope::Platform => usize::MAX,
+                Scope::Company(_) => ON_WORKER_BYTES,
+            },
             uncounted: 0,
             account: Some(pool.memory_account()),
         },
+        is_suspended: pool.connector.need != Need::Tcp,
         // A statement on files may compute until its deadline.
         call: match is_wire {
             true => limits.call_budget,
@@ -86,6 +95,12 @@ impl<T: GuestState> Kept<T> {
     #[inline]
     pub(super) fn here(&mut self) -> Option<&mut Guest<T>> {
         self.guest.as_deref_mut()
+    }
+
+    /// Whether it has so much memory that one instruction could hold a worker.
+    #[inline]
+    pub(super) fn is_large(&self) -> bool {
+        self.guest.as_deref().is_some_and(Guest::is_large)
     }
 
     /// Makes a call in the compute lanes, in turns with those of other companies; its first turn here, if `inline`. The guest comes back with

@@ -274,9 +274,7 @@ impl WireSession {
 
     #[inline]
     fn is_laned(&self, lease: &Lease) -> bool {
-        let pool = &lease.pool;
-        pool.pressure
-            .is_laned(|| pool.shared.micros(Instant::now()))
+        lease.pool.is_laned(self.guest.is_large())
     }
 
     /// Whether the guest is to be called in turns.

@@ -9,6 +9,8 @@ use crate::ticker::Ticker;
 #[derive(Clone)]
 pub(crate) struct Budget {
     pub memory: MemoryGrant,
+    /// All its calls are in turns, so that it can be suspended where it asks for memory, too.
+    pub is_suspended: bool,
     /// Processor time of one call in turns.
     pub call: Duration,
     /// The same, added for each MiB that the call is given.
@@ -42,9 +44,11 @@ mod tests {
         let budget = |call| Budget {
             memory: MemoryGrant {
                 bytes_max: 0,
+                on_worker_max: 0,
                 uncounted: 0,
                 account: None,
             },
+            is_suspended: false,
             call,
             call_per_mib: Duration::from_millis(200),
             inline_bytes: 0,

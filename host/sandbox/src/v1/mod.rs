@@ -414,6 +414,12 @@ impl<T: GuestState> Guest<T> {
         self.store.data_mut().turns().met_tick()
     }
 
+    /// Whether it has more memory than it may have on a worker.
+    #[inline]
+    pub fn is_large(&self) -> bool {
+        self.store.data().limits().is_large()
+    }
+
     /// What an inline call has computed since then.
     pub fn since_tick(&mut self) -> Duration {
         self.store.data_mut().turns().since_tick()
@@ -432,11 +438,12 @@ impl<T: GuestState> Guest<T> {
             Ok((Err(error),)) => Err(CallError::Ended(error)),
             Err(error) => {
                 let turns = self.store.data_mut().turns();
-                let (in_turns, on_worker) = (turns.is_in_turns(), turns.is_on_worker());
+                let (in_turns, returns_little) = (turns.is_in_turns(), turns.returns_little());
                 let fault = fault(&mut self.store, error);
                 Err(match fault.code.as_str() {
                     BUDGET_EXCEEDED if !in_turns => CallError::Cut(fault, Excess::Time),
-                    LIFT_EXCEEDED if on_worker => CallError::Cut(fault, Excess::Bytes),
+                    LIFT_EXCEEDED if returns_little => CallError::Cut(fault, Excess::Bytes),
+                    OUTGREW_WORKER => CallError::Cut(fault, Excess::Memory),
                     _ => CallError::Lost(fault),
                 })
             }
@@ -493,7 +500,10 @@ impl WireGuest {
 
 fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) -> Store<T> {
     let mut store = Store::new(engine, state);
-    store.limiter(|state| state.limits());
+    match budget.is_suspended {
+        true => store.limiter_async(|state| state.limits_mut()),
+        false => store.limiter(|state| state.limits_mut()),
+    }
     store.set_hostcall_fuel(budget.call_bytes);
     store.set_max_component_handles(HANDLES_MAX);
     let in_lane = budget.call_bytes;
@@ -511,17 +521,25 @@ fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) ->
 
 const BUDGET_EXCEEDED: &str = "call_budget_exceeded";
 const LIFT_EXCEEDED: &str = "call_bytes_exceeded";
+const OUTGREW_WORKER: &str = "outgrew_worker";
 const NOT_GRANTED: &str = "not_granted";
 const COMPUTED_LONGER: &str = "the connector computed for longer than one call may take";
 
 /// Names what broke a guest. Always the connector's fault, but where memory was refused that it may have had.
 fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
     let said = store.data().printer().hear();
-    let refused = store.data_mut().limits().refused;
+    let limits = store.data().limits();
+    let (refused, outgrew_worker) = (limits.refused, limits.outgrew_worker);
     let budget = store.data_mut().turns().budget();
     let whole = format!("{error:#}");
     let fault = match error.downcast_ref::<Trap>() {
         _ if let Some(refused) = refused => refused.fault(),
+        _ if outgrew_worker => Fault::new(
+            Blame::Host,
+            FaultKind::Internal,
+            "the connector wanted more memory than it may have where others are served: try again",
+        )
+        .code(OUTGREW_WORKER),
         Some(Trap::Interrupt) => Fault::new(
             Blame::Connector,
             FaultKind::Trapped,

@@ -2,7 +2,8 @@
 
 use std::{any::Any, path::Path};
 
-use wasmtime::ResourceLimiter;
+use async_trait::async_trait;
+use wasmtime::{ResourceLimiter, ResourceLimiterAsync};
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::{budget::Budget, printer::Printer, turns::Turns};
@@ -22,6 +23,8 @@ const RESOURCES_MAX: usize = 256;
 pub(crate) struct MemoryGrant {
     /// Of this guest.
     pub bytes_max: usize,
+    /// With more than this it does not compute on a worker, where it can be helped.
+    pub on_worker_max: usize,
     /// So much of it is on nobody's account.
     pub uncounted: usize,
     pub account: Option<MemoryAccount>,
@@ -34,20 +37,55 @@ impl MemoryGrant {
     }
 }
 
-/// Memory and table bounds of one session.
+/// Memory and table bounds of one session, and its clock.
 pub(crate) struct GuestLimits {
     grant: MemoryGrant,
     memory: usize,
     pub refused: Option<MemoryRefused>,
+    /// It wanted more memory than it may have on a worker, and could not be suspended.
+    pub outgrew_worker: bool,
+    pub turns: Turns,
 }
 
 impl GuestLimits {
-    fn new(grant: MemoryGrant) -> GuestLimits {
+    fn new(budget: &Budget) -> GuestLimits {
         GuestLimits {
-            grant,
+            grant: budget.memory.clone(),
             memory: 0,
             refused: None,
+            outgrew_worker: false,
+            turns: Turns::new(budget.ticker.clone()),
         }
+    }
+
+    /// Whether it has more memory than it may have on a worker.
+    #[inline]
+    pub fn is_large(&self) -> bool {
+        self.memory > self.grant.on_worker_max
+    }
+
+    fn after(&self, current: usize, desired: usize) -> usize {
+        self.memory + desired.saturating_sub(current)
+    }
+
+    fn outgrows_worker(&self, current: usize, desired: usize) -> bool {
+        self.turns.is_on_worker() && self.after(current, desired) > self.grant.on_worker_max
+    }
+
+    /// Takes what a memory grows by. Returns whether there was so much.
+    fn grow(&mut self, current: usize, desired: usize) -> bool {
+        let grant = &self.grant;
+        let memory = self.after(current, desired);
+        let taken = match &grant.account {
+            _ if memory > grant.bytes_max => Err(MemoryRefused::Session),
+            Some(account) => account.take(grant.counted(memory) - grant.counted(self.memory)),
+            None => Ok(()),
+        };
+        match taken {
+            Ok(()) => self.memory = memory,
+            Err(refused) => self.refused = Some(refused),
+        }
+        taken.is_ok()
     }
 }
 
@@ -59,6 +97,7 @@ impl Drop for GuestLimits {
     }
 }
 
+/// Of a guest that is called plainly: what outgrows a worker is cut off there.
 impl ResourceLimiter for GuestLimits {
     fn memory_growing(
         &mut self,
@@ -66,18 +105,11 @@ impl ResourceLimiter for GuestLimits {
         desired: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let grant = &self.grant;
-        let memory = self.memory + desired.saturating_sub(current);
-        let taken = match &grant.account {
-            _ if memory > grant.bytes_max => Err(MemoryRefused::Session),
-            Some(account) => account.take(grant.counted(memory) - grant.counted(self.memory)),
-            None => Ok(()),
-        };
-        match taken {
-            Ok(()) => self.memory = memory,
-            Err(refused) => self.refused = Some(refused),
+        if self.outgrows_worker(current, desired) {
+            self.outgrew_worker = true;
+            return Err(wasmtime::Error::msg("its memory outgrew a worker"));
         }
-        Ok(taken.is_ok())
+        Ok(self.grow(current, desired))
     }
 
     fn table_growing(
@@ -102,37 +134,78 @@ impl ResourceLimiter for GuestLimits {
     }
 }
 
+/// Of a guest whose calls can all be suspended: what outgrows a worker goes on in a lane.
+#[async_trait]
+impl ResourceLimiterAsync for GuestLimits {
+    async fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if self.outgrows_worker(current, desired) {
+            self.turns.leave_worker().await;
+        }
+        Ok(self.grow(current, desired))
+    }
+
+    async fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        ResourceLimiter::table_growing(self, current, desired, maximum)
+    }
+
+    fn instances(&self) -> usize {
+        INSTANCES_MAX
+    }
+
+    fn tables(&self) -> usize {
+        TABLES_MAX
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES_MAX
+    }
+}
+
 /// What all guests have.
 pub(crate) trait GuestState: Send + 'static {
-    fn limits(&mut self) -> &mut GuestLimits;
-    fn turns(&mut self) -> &mut Turns;
+    fn limits(&self) -> &GuestLimits;
+    fn limits_mut(&mut self) -> &mut GuestLimits;
     fn printer(&self) -> &Printer;
+
+    #[inline]
+    fn turns(&mut self) -> &mut Turns {
+        &mut self.limits_mut().turns
+    }
 }
 
 pub(crate) struct WireState {
     limits: GuestLimits,
-    turns: Turns,
     printer: Printer,
 }
 
 impl WireState {
     pub fn new(budget: &Budget, printer: Printer) -> WireState {
         WireState {
-            limits: GuestLimits::new(budget.memory.clone()),
-            turns: Turns::new(budget.ticker.clone()),
+            limits: GuestLimits::new(budget),
             printer,
         }
     }
 }
 
 impl GuestState for WireState {
-    fn limits(&mut self) -> &mut GuestLimits {
-        &mut self.limits
+    #[inline]
+    fn limits(&self) -> &GuestLimits {
+        &self.limits
     }
 
     #[inline]
-    fn turns(&mut self) -> &mut Turns {
-        &mut self.turns
+    fn limits_mut(&mut self) -> &mut GuestLimits {
+        &mut self.limits
     }
 
     #[inline]
@@ -143,7 +216,6 @@ impl GuestState for WireState {
 
 pub(crate) struct DirectoryState {
     limits: GuestLimits,
-    turns: Turns,
     printer: Printer,
     wasi: WasiCtx,
     table: ResourceTable,
@@ -176,8 +248,7 @@ impl DirectoryState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         Ok(DirectoryState {
-            limits: GuestLimits::new(budget.memory.clone()),
-            turns: Turns::new(budget.ticker.clone()),
+            limits: GuestLimits::new(budget),
             printer,
             wasi: builder.build(),
             table,
@@ -187,12 +258,12 @@ impl DirectoryState {
 }
 
 impl GuestState for DirectoryState {
-    fn limits(&mut self) -> &mut GuestLimits {
-        &mut self.limits
+    fn limits(&self) -> &GuestLimits {
+        &self.limits
     }
 
-    fn turns(&mut self) -> &mut Turns {
-        &mut self.turns
+    fn limits_mut(&mut self) -> &mut GuestLimits {
+        &mut self.limits
     }
 
     fn printer(&self) -> &Printer {
@@ -206,5 +277,70 @@ impl WasiView for DirectoryState {
             ctx: &mut self.wasi,
             table: &mut self.table,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{engine::TICK, ticker::Ticker};
+    use std::{pin::pin, sync::Arc, task::Waker, time::Duration};
+
+    const MIB: usize = 1 << 20;
+
+    fn limits() -> GuestLimits {
+        GuestLimits::new(&Budget {
+            memory: MemoryGrant {
+                bytes_max: 64 * MIB,
+                on_worker_max: 6 * MIB,
+                uncounted: 0,
+                account: None,
+            },
+            is_suspended: false,
+            call: Duration::from_secs(1),
+            call_per_mib: Duration::ZERO,
+            inline_bytes: 0,
+            call_bytes: 0,
+            columns_max: 0,
+            ticker: Arc::new(Ticker::new(TICK)),
+        })
+    }
+
+    /// What asks for more memory than a worker can fill is cut off there; in a lane it has what it may have.
+    #[test]
+    fn much_memory_is_not_had_in_a_plain_call() {
+        let mut limits = limits();
+        let grow = |limits: &mut GuestLimits, from: usize, to: usize| {
+            ResourceLimiter::memory_growing(limits, from * MIB, to * MIB, None).ok()
+        };
+        limits.turns.inline();
+        assert_eq!(grow(&mut limits, 0, 6), Some(true));
+        assert!(!limits.is_large() && !limits.outgrew_worker);
+        assert_eq!(grow(&mut limits, 6, 7), None);
+        assert!(!limits.is_large() && limits.outgrew_worker);
+        limits.turns.in_turns(Duration::from_secs(1), false);
+        assert_eq!(grow(&mut limits, 6, 64), Some(true));
+        assert_eq!(grow(&mut limits, 64, 65), Some(false));
+        assert!(limits.is_large());
+    }
+
+    /// What can be suspended gives the worker back before it has it, once.
+    #[test]
+    fn much_memory_is_had_in_the_next_turn() {
+        let mut limits = limits();
+        limits.turns.in_turns(Duration::from_secs(1), true);
+        let mut cx = std::task::Context::from_waker(Waker::noop());
+        let mut turns = |limits: &mut GuestLimits, from: usize, to: usize| {
+            let grows = ResourceLimiterAsync::memory_growing(limits, from * MIB, to * MIB, None);
+            let mut grows = pin!(grows);
+            (1..9).find(|_| grows.as_mut().poll(&mut cx).is_ready())
+        };
+        assert_eq!(turns(&mut limits, 0, 6), Some(1));
+        assert!(limits.turns.is_on_worker() && !limits.turns.met_tick());
+        assert_eq!(turns(&mut limits, 6, 7), Some(2));
+        assert!(!limits.turns.is_on_worker() && limits.turns.met_tick());
+        assert_eq!(turns(&mut limits, 7, 64), Some(1));
+        // The worker's bytes are all that it may return until its next tick.
+        assert!(limits.turns.returns_little() && limits.is_large());
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Turns {
     in_turns: bool,
     /// The call has not left the worker on which it began.
     on_worker: bool,
+    /// It may return no more than a worker looks at.
+    returns_little: bool,
     /// Ticks that the call has met: all of an inline one, the first of one in turns.
     ticks: u32,
     /// Processor time of this thread when the turn began, in nanoseconds. Shared with what resumes a turn.
@@ -54,6 +56,7 @@ impl Turns {
             goes_on: false,
             in_turns: false,
             on_worker: false,
+            returns_little: false,
             ticks: 0,
             begun: Arc::default(),
             used: Duration::ZERO,
@@ -82,6 +85,7 @@ impl Turns {
         self.go_on();
         self.in_turns = false;
         self.on_worker = true;
+        self.returns_little = true;
         self.ticks = 0;
     }
 
@@ -90,6 +94,7 @@ impl Turns {
         self.go_on();
         self.in_turns = true;
         self.on_worker = on_worker;
+        self.returns_little = on_worker;
         self.ticks = 0;
         self.used = Duration::ZERO;
         self.budget = budget;
@@ -121,9 +126,32 @@ impl Turns {
         self.on_worker
     }
 
+    /// Whether the call may return no more than a worker looks at. One that has left the worker may until its next tick.
+    pub fn returns_little(&self) -> bool {
+        self.returns_little
+    }
+
     /// What a call in turns may compute; on a worker that is another bound, which a guest is not to know.
     pub fn budget(&self) -> Option<Duration> {
         self.in_turns.then_some(self.budget)
+    }
+
+    /// What the call does next nothing can interrupt for long: it goes on in a lane.
+    pub fn leave_worker(&mut self) -> NextTurn {
+        if self.begun.load(Ordering::Relaxed) != NOT_NOTED {
+            self.used += self.since_begun();
+        }
+        // What it has computed here counts as a tick.
+        self.ticks = self.ticks.max(1);
+        self.next_turn()
+    }
+
+    fn next_turn(&mut self) -> NextTurn {
+        self.on_worker = false;
+        NextTurn {
+            begun: self.begun.clone(),
+            given: false,
+        }
     }
 
     fn begin(&self) {
@@ -163,14 +191,8 @@ impl Turns {
             return UpdateDeadline::Continue(1);
         }
         self.used += turn;
-        self.on_worker = false;
-        UpdateDeadline::YieldCustom(
-            1,
-            Box::pin(NextTurn {
-                begun: self.begun.clone(),
-                given: false,
-            }),
-        )
+        self.returns_little = false;
+        UpdateDeadline::YieldCustom(1, Box::pin(self.next_turn()))
     }
 }
 
@@ -182,7 +204,7 @@ impl Drop for Turns {
 }
 
 /// Gives the turn back, and notes where the next one begins: on another thread, perhaps.
-struct NextTurn {
+pub(crate) struct NextTurn {
     begun: Arc<AtomicU64>,
     given: bool,
 }

@@ -7,8 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, WireSession, idle::NOBODY};
+use super::{
+    GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, Wire, WireSession, idle::NOBODY,
+};
 use crate::{
+    connector::Scope,
     engine::TICK,
     fault::Excess,
     lanes::Task,
@@ -177,7 +180,9 @@ impl WireSession {
             self.asides += 1;
             let may_be_cut = self.may_be_cut(lease);
             let result = match self.guest.here() {
-                Some(guest) if may_be_cut && !lease.pool.pressure.is_laned(|| 0) => {
+                Some(guest)
+                    if may_be_cut && !guest.is_large() && !lease.pool.pressure.is_laned(|| 0) =>
+                {
                     guest.cancel(id)
                 }
                 _ => self.call_in_turns(lease, Call::Cancel(id)).await?,
@@ -195,7 +200,7 @@ impl WireSession {
         call: Call,
     ) -> Result<Result<CheckedStep, CallError>, End> {
         let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
-        let task = match is_short && !self.is_laned(lease) {
+        let task = match is_short && self.may_begin_here(lease) {
             false => self.guest.call_in_lane(false, call),
             true => {
                 let begun = Instant::now();
@@ -226,6 +231,16 @@ impl WireSession {
                 Waited::Asked => self.keep_asked(lease),
             }
         }
+    }
+
+    /// Whether a call in turns may have its first turn here. On a stream a company's connector could ask for memory in it that it may not have here, and
+    /// could not be suspended.
+    fn may_begin_here(&self, lease: &Lease) -> bool {
+        let can_be_suspended = match self.wire {
+            Wire::Http { .. } => true,
+            Wire::Tcp { .. } => lease.pool.connector.scope == Scope::Platform,
+        };
+        can_be_suspended && !self.is_laned(lease)
     }
 
     /// What is asked while the guest is in a lane waits for it, each until its own deadline.
