@@ -16,7 +16,10 @@ use wasmtime_wasi::{
     random::{WasiRandom, WasiRandomView},
 };
 
-use super::state::{DirectoryState, GuestState, RANDOM_BYTES_MAX, WireState};
+use super::{
+    reads,
+    state::{DirectoryState, GuestState, RANDOM_BYTES_MAX, WireState},
+};
 use crate::journal::{CALL_BYTES, Stream};
 
 /// Links a component that speaks over a wire.
@@ -195,6 +198,7 @@ pub(crate) fn directory(
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(l)?;
     filesystem::types::add_to_linker::<T, WasiFilesystem>(l, T::filesystem)?;
     filesystem::preopens::add_to_linker::<T, WasiFilesystem>(l, T::filesystem)?;
+    reads::link(l)?;
     random::insecure::add_to_linker::<T, WasiRandom>(l, T::random)?;
     random::insecure_seed::add_to_linker::<T, WasiRandom>(l, T::random)?;
     cli::environment::add_to_linker::<T, WasiCli>(l, T::cli)?;

@@ -6,6 +6,7 @@ mod budget;
 mod check;
 mod linker;
 mod printer;
+mod reads;
 mod state;
 mod turns;
 mod types;
