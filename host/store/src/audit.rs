@@ -400,17 +400,12 @@ fn show(kind: Shown, value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::{Db, OpenOptions};
-    use sqlx::AssertSqlSafe;
+    use crate::plans::Plans;
 
     /// However deep a page is, lines before it are left out by indexes alone, and nothing is sorted; so is what is of a period.
     #[tokio::test]
     async fn a_deep_page_is_found_by_indexes() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("souk.db");
-        let url = format!("sqlite:{}", path.display());
-        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
-        let mut read = db.read().await.unwrap();
+        let plans = Plans::open().await;
         let of_period = Filter {
             from: Some(Timestamp::from_micros(0)),
             ..Filter::default()
@@ -418,18 +413,8 @@ mod tests {
         for filter in [Filter::default(), of_period] {
             let (keys, count) = filter.keys();
             let (limit, offset) = (count + 1, count + 2);
-            let sql = format!(
-                "EXPLAIN QUERY PLAN {keys} ORDER BY {ORDER} LIMIT ${limit} OFFSET ${offset}"
-            );
-            let mut plan = sqlx::query(AssertSqlSafe(sql)).bind("cmp_1");
-            for _ in 1..offset {
-                plan = plan.bind(1_i64);
-            }
-            let steps = plan.fetch_all(&mut *read).await.unwrap();
-            let steps: Vec<String> = steps
-                .iter()
-                .map(|step| step.text("detail").unwrap())
-                .collect();
+            let page = format!("{keys} ORDER BY {ORDER} LIMIT ${limit} OFFSET ${offset}");
+            let steps = plans.steps(&page).await;
             let searches = steps.iter().filter(|step| step.contains("audit_log"));
             let searches: Vec<&String> = searches.collect();
             let are_covered = searches

@@ -42,6 +42,8 @@ mod opening;
 pub mod overview;
 pub mod payment_events;
 pub mod payouts;
+#[cfg(test)]
+mod plans;
 pub mod posts;
 pub mod prices;
 pub mod products;

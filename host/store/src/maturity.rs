@@ -139,23 +139,13 @@ pub async fn mature(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::OpenOptions;
-    use sqlx::AssertSqlSafe;
+    use super::GONE;
+    use crate::plans::Plans;
 
     /// However many charges there were in the last minutes, nobody waits until they are looked at.
     #[tokio::test]
     async fn what_has_left_is_found_without_charges() {
-        let directory = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
-        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
-        let rows = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {GONE}")))
-            .bind("cmp_1")
-            .bind(1_i64)
-            .fetch_all(&mut *db.read().await.unwrap())
-            .await
-            .unwrap();
-        let steps: Vec<String> = rows.iter().map(|row| row.text("detail").unwrap()).collect();
+        let steps = Plans::open().await.steps(GONE).await;
         let found = |index: &str| {
             let begin = format!("SEARCH transactions USING INDEX {index} ");
             steps.iter().filter(|step| step.starts_with(&begin)).count()

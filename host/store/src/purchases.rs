@@ -415,26 +415,14 @@ fn from_row(row: &AnyRow) -> Result<Purchase, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Db, OpenOptions};
+    use crate::plans::Plans;
 
     /// What a purchase was used for is read from the counts of its buyer and product alone: neither all that the buyer uses nor all who use the product
     /// are gone through for each of a page.
     #[tokio::test]
     async fn use_is_found_by_buyer_and_product() {
-        let directory = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
-        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
-        let plan = sqlx::query(
-            "EXPLAIN QUERY PLAN
-             SELECT SUM(d.credits) AS credits FROM usage_days d WHERE d.company_id = $1 AND d.product_id = $2",
-        )
-        .bind("cmp_1")
-        .bind("ast_1")
-        .fetch_all(&mut *db.read().await.unwrap())
-        .await
-        .unwrap();
-        let steps: Vec<String> = plan.iter().map(|row| row.text("detail").unwrap()).collect();
+        let used = "SELECT SUM(d.credits) AS credits FROM usage_days d WHERE d.company_id = $1 AND d.product_id = $2";
+        let steps = Plans::open().await.steps(used).await;
         let found = "SEARCH d USING INDEX usage_days_of_buyer (company_id=? AND product_id=?)";
         assert_eq!(steps, [found]);
     }

@@ -396,18 +396,14 @@ fn from_row(row: &AnyRow) -> Result<Transaction, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Db, OpenOptions};
-    use sqlx::AssertSqlSafe;
+    use crate::plans::Plans;
 
     /// However many lines there are, and whichever are asked for, a page is found by indexes in its order, and nothing is sorted but what is of one
     /// instant.
     #[tokio::test]
     async fn pages_are_found_by_indexes() {
         const MONEY: &[&str] = &["transactions_of_money"];
-        let directory = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
-        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
-        let mut read = db.read().await.unwrap();
+        let plans = Plans::open().await;
         let kinds = LineType::ALL.map(Some).into_iter();
         for kind in kinds.chain([None]) {
             let expected: &[&str] = match kind {
@@ -425,16 +421,8 @@ mod tests {
                 ..LineFilter::default()
             };
             let (keys, _) = filter.keys();
-            let sql = format!("EXPLAIN QUERY PLAN {keys} ORDER BY {ORDER} LIMIT $4 OFFSET $5");
-            let mut plan = sqlx::query(AssertSqlSafe(sql)).bind("cmp_1");
-            for _ in 0..4 {
-                plan = plan.bind(1_i64);
-            }
-            let steps = plan.fetch_all(&mut *read).await.unwrap();
-            let steps: Vec<String> = steps
-                .iter()
-                .map(|step| step.text("detail").unwrap())
-                .collect();
+            let page = format!("{keys} ORDER BY {ORDER} LIMIT $4 OFFSET $5");
+            let steps = plans.steps(&page).await;
             let searches = steps.iter().filter_map(|step| {
                 let index = step.split_once("SEARCH transactions USING INDEX ")?.1;
                 index.split(' ').next()
