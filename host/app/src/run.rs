@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         };
         self.app
             .teller
-            .record_failed(record, failure.cause.reason());
+            .record_failed(&record, failure.cause.reason());
         failure
     }
 

@@ -296,7 +296,7 @@ pub(crate) fn book<'a>(
             let run = record();
             Some(Box::pin(async move {
                 give_up(app, ticket).await?;
-                app.teller.record(run);
+                app.teller.record(&run);
                 Ok(())
             }))
         }

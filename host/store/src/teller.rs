@@ -170,8 +170,8 @@ impl Teller {
     }
 
     /// Records a run that costs nothing (free, or failed). Never waits; see [`recorder`] for what is kept under pressure.
-    pub fn record(&self, run: Run) {
-        self.record_ended(&Ended::of(&run), || run.clone());
+    pub fn record(&self, run: &Run) {
+        self.record_ended(&Ended::of(run), || run.clone());
     }
 
     /// The same where there are many: `record` is asked for if it is kept.
@@ -180,8 +180,8 @@ impl Teller {
     }
 
     /// The same of a run that failed, with what was said about it.
-    pub fn record_failed(&self, run: Run, reason: Reason) {
-        self.inner.recorder.record_failed(&run, reason);
+    pub fn record_failed(&self, run: &Run, reason: Reason) {
+        self.inner.recorder.record_failed(run, reason);
     }
 
     /// Counts a request for the statistics of its key. Never waits.

@@ -184,12 +184,12 @@ async fn trade(db: &Db, seller: &CompanyId, today: Timestamp) {
                     blame: "source".into(),
                 };
                 run.billing = Billing::Failed;
-                teller.record(run);
+                teller.record(&run);
             }
             1 => {
                 run.company = seller.clone();
                 run.billing = Billing::Owner;
-                teller.record(run);
+                teller.record(&run);
             }
             _ if is_charged => {
                 let request = HoldRequest {
@@ -208,7 +208,7 @@ async fn trade(db: &Db, seller: &CompanyId, today: Timestamp) {
             }
             _ => {
                 run.billing = Billing::FreeProduct;
-                teller.record(run);
+                teller.record(&run);
             }
         }
     }

@@ -548,7 +548,7 @@ async fn ranks_are_the_sums_of_runs() {
             let started_at = today.before(DAY * (number * 13 % 45));
             let is_own = number % 11 == 0;
             let has_failed = number % 7 == 0;
-            teller.record(Run {
+            teller.record(&Run {
                 id: ExecutionId::generate_at(started_at),
                 company: if is_own {
                     seller.company.clone()

@@ -59,12 +59,12 @@ async fn trade(db: &Db, seller: &CompanyId, products: &[Product; 2], today: Time
                 if number % 20 == 3 {
                     run.company = seller.clone();
                 }
-                teller.record(run);
+                teller.record(&run);
             }
             6 => {
                 run.company = seller.clone();
                 run.billing = Billing::Owner;
-                teller.record(run);
+                teller.record(&run);
             }
             _ if amount > 0 => {
                 let request = HoldRequest {
@@ -83,7 +83,7 @@ async fn trade(db: &Db, seller: &CompanyId, products: &[Product; 2], today: Time
             }
             _ => {
                 run.billing = Billing::FreeProduct;
-                teller.record(run);
+                teller.record(&run);
             }
         }
         // The recorder keeps each of so few.
@@ -288,8 +288,8 @@ async fn old_dates_become_months() {
         let of_busy = Product::Asset(AssetId::generate());
         let of_quiet = Product::Asset(AssetId::generate());
         for date in DATES {
-            teller.record(run(&busy.company.id, &of_busy, noon(date), 1_000));
-            teller.record(run(&quiet.company.id, &of_quiet, noon(date), 1_000));
+            teller.record(&run(&busy.company.id, &of_busy, noon(date), 1_000));
+            teller.record(&run(&quiet.company.id, &of_quiet, noon(date), 1_000));
         }
         // Only whoever still calls gets more rows.
         let key = Actor::from(busy.key.id.clone());
@@ -329,7 +329,7 @@ async fn old_dates_become_months() {
 
         // A store that was away is told late.
         let late = run(&busy.company.id, &of_busy, noon("2025-01-20"), 1_000);
-        teller.record(late);
+        teller.record(&late);
         teller.flush().await;
         keep(3).await;
         let kept = [&kept[..1], &["2025-01-01 4"][..], &kept[2..]].concat();
@@ -388,7 +388,7 @@ async fn old_durations_are_forgotten() {
             (&others, "2026-03-02", 1_000),
         ] {
             let caller = CompanyId::generate();
-            teller.record(run(&caller, product, noon(date), duration_us));
+            teller.record(&run(&caller, product, noon(date), duration_us));
         }
         teller.flush().await;
         let p95 = async |product: &Product| {
@@ -427,7 +427,7 @@ async fn old_durations_are_forgotten() {
             let dates = ["2026-03-09", "2025-01-20"].map(|date| Some(date.to_owned()));
             assert_eq!(newest, dates, "{}", store.name);
         }
-        teller.record(run(&busy.company.id, &former, now, 1_000));
+        teller.record(&run(&busy.company.id, &former, now, 1_000));
         teller.flush().await;
         assert_eq!(last(&former).await, Some("2026-03-10".to_owned()));
         assert_eq!(p95(&former).await, Some(1_008), "{}", store.name);

@@ -10,7 +10,7 @@ use souk_store::executions::{Billing, Outcome, Run};
 /// A run of an endpoint that costs nothing.
 async fn request(world: &World, seller: &Company, by: &Company, endpoint: &str, failed: bool) {
     let at = now();
-    world.teller.record(Run {
+    world.teller.record(&Run {
         id: ExecutionId::generate_at(at),
         company: CompanyId::parse(&by.id).unwrap(),
         seller: CompanyId::parse(&seller.id).unwrap(),

@@ -285,7 +285,7 @@ async fn free_runs_are_counted() {
         std::thread::scope(|scope| {
             for _ in 0..7 {
                 scope.spawn(|| {
-                    (0..100).for_each(|_| teller.record(market.run(Billing::Owner)));
+                    (0..100).for_each(|_| teller.record(&market.run(Billing::Owner)));
                 });
             }
         });
@@ -294,7 +294,7 @@ async fn free_runs_are_counted() {
             code: "SOURCE_ERROR".into(),
             blame: "source".into(),
         };
-        teller.record(failed.clone());
+        teller.record(&failed);
         teller.flush().await;
         let mut read = store.db.read().await.unwrap();
         let counted = sqlx::query(
@@ -375,7 +375,7 @@ async fn counts_are_written_in_parts() {
             let mut run = market.run(Billing::Owner);
             run.product = product.clone();
             run.started_at = now;
-            teller.record(run);
+            teller.record(&run);
         }
         let actor = Actor::from(founded.key.id.clone());
         for hour in 0..HOURS as u32 {
@@ -453,10 +453,10 @@ async fn sellers_leave_each_other_room_for_records() {
             run
         };
         for _ in 0..700 {
-            teller.record(failed(&market.seller));
+            teller.record(&failed(&market.seller));
         }
         let other = failed(&market.buyer);
-        teller.record(other.clone());
+        teller.record(&other);
         teller.flush().await;
         let mut read = store.db.read().await.unwrap();
         let recorded = executions::get(&mut read, &market.buyer, &other.id).await;
@@ -498,7 +498,7 @@ async fn a_seller_reads_why_its_runs_failed() {
                 message,
                 detail: Some("x".repeat(10_000)),
             };
-            teller.record_failed(run.clone(), reason);
+            teller.record_failed(&run, reason);
             run
         };
         // Within what one seller may have of a flush.
@@ -560,7 +560,7 @@ async fn a_seller_lists_its_newest_runs() {
             message: "the source was silent".to_owned(),
             detail: None,
         };
-        teller.record_failed(failed.clone(), reason);
+        teller.record_failed(&failed, reason);
         teller.flush().await;
         let list = async |seller: &CompanyId, filter: recent::Filter<'_>| {
             let mut read = store.db.read().await.unwrap();
@@ -585,7 +585,7 @@ async fn a_seller_lists_its_newest_runs() {
                 if place == 0 {
                     begun = run.started_at;
                 }
-                teller.record(run);
+                teller.record(&run);
             }
             teller.flush().await;
         }
