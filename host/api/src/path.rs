@@ -65,17 +65,6 @@ pub trait Segment: Sized {
     fn schema() -> Value;
 }
 
-/// Whether there is such a company is for the gate to say.
-impl Segment for CompanyId {
-    fn read(text: Cow<'_, str>) -> Result<CompanyId, String> {
-        CompanyId::parse(&text).map_err(|error| error.to_string())
-    }
-
-    fn schema() -> Value {
-        id(CompanyId::PREFIX)
-    }
-}
-
 impl Segment for String {
     fn read(text: Cow<'_, str>) -> Result<String, String> {
         Ok(text.into_owned())
@@ -91,9 +80,9 @@ fn id(prefix: &str) -> Value {
 }
 
 macro_rules! ids {
-    ($($id:ident: $unknown:ident),+ $(,)?) => {
+    ($($id:ident $(: $unknown:ident)?),+ $(,)?) => {
         $(impl Segment for $id {
-            const UNKNOWN: &'static [Refusal] = &[refusals::$unknown];
+            const UNKNOWN: &'static [Refusal] = &[$(refusals::$unknown)?];
 
             fn read(text: Cow<'_, str>) -> Result<$id, String> {
                 $id::parse(&text).map_err(|error| error.to_string())
@@ -107,6 +96,8 @@ macro_rules! ids {
 }
 
 ids!(
+    // Whether there is such a company is for the gate to say.
+    CompanyId,
     AlertId: ALERT_NOT_FOUND,
     AssetId: ASSET_NOT_FOUND,
     ConnectionId: CONNECTION_NOT_FOUND,
