@@ -37,6 +37,7 @@ mod sweep;
 mod tables;
 pub mod talk;
 pub mod talking_server;
+pub mod thousand_tables;
 pub mod tls;
 pub mod torn;
 pub mod trino;

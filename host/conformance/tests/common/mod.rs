@@ -3,10 +3,18 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use souk_conformance::{Outcome, Place, Profile, Subject, options};
-use souk_sandbox::{Blame, Compiler, Fault, FaultKind, Limits, Output, Query, Request};
+use souk_sandbox::{
+    Blame, Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter,
+};
+use souk_tests::thousand_tables;
+
+/// What a catalog of a thousand tables may take here, where other tests take this machine's time and nothing of this host is optimised. A second is asked
+/// of it by `tests/load/figures catalogs`.
+const CATALOG_WITHIN: Duration = Duration::from_secs(5);
 
 /// The bundled connector of this name.
 pub async fn loaded(name: &str, profile: Profile) -> Subject {
@@ -59,6 +67,31 @@ pub fn query(text: &str) -> Request {
         parameters: Vec::new(),
         limits: Limits::new(1_000, 1 << 20),
     })
+}
+
+/// The catalog of a schema with a thousand tables is read within moments: the quickest of three counts. `seen` looks at each.
+pub async fn reads_a_thousand_tables(
+    subject: &Subject,
+    schema: &str,
+    mut seen: impl FnMut(&Output),
+) {
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let request = Request::Schema(SchemaFilter {
+            schemas: vec![schema.to_owned()],
+            tables: Vec::new(),
+            include_fields: true,
+            limits: Limits::new(100_000, 16 << 20),
+        });
+        let begun = Instant::now();
+        let catalog = subject.ask(&source, request).await.unwrap();
+        best = best.min(begun.elapsed());
+        assert_eq!(catalog.rows, thousand_tables::FIELDS);
+        seen(&catalog);
+    }
+    println!("{} fields in {best:?}", thousand_tables::FIELDS);
+    assert!(best < CATALOG_WITHIN, "{best:?}");
 }
 
 /// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
