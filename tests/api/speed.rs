@@ -1,18 +1,22 @@
-//! How fast feeds and alerts are, with the host's own store on SQLite and on PostgreSQL: measurements, each a command of its own, on a machine that
-//! does nothing else. `tests/load/figures` runs them all; where a build is optimised they fail for a figure that is not reached.
+//! How fast feeds and alerts are, with the host's own store on SQLite and on PostgreSQL, and catalogs: measurements, each a command of its own, on a
+//! machine that does nothing else. `tests/load/figures` runs them all; where a build is optimised they fail for a figure that is not reached.
 
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use reqwest::Method;
-use serde_json::json;
-use souk_tests::{Client, Company, PgCluster, TestHost};
+use serde_json::{Value, json};
+use souk_tests::{
+    BigQuery, ClickHouse, Client, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake,
+    SqlServer, TestHost, Trino, sqlserver, thousand_tables,
+};
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Row};
 
 use crate::formats::Raw;
 use crate::hosts::MASTER_KEY;
-use crate::unique;
+use crate::pages::sqlite_file;
+use crate::{host, unique};
 
 const MILLION: &str = "
     CREATE TABLE matches (id bigint PRIMARY KEY, team text NOT NULL, goals integer NOT NULL, played_on date NOT NULL, rating double precision);
@@ -26,6 +30,9 @@ const PAGE_ROUNDS: usize = 220;
 /// Until everything is warm.
 const PAGE_ROUNDS_BEFORE: usize = 20;
 const EXPORT_ROUNDS: usize = 5;
+/// After the first, which opens a session.
+const CATALOG_ROUNDS: usize = 9;
+const CATALOG_WITHIN: Duration = Duration::from_secs(1);
 
 /// A host whose store is of this kind, and where that is.
 async fn on(store: &str) -> (TestHost, String) {
@@ -238,4 +245,115 @@ async fn ten_thousand_alerts_are_evaluated_within_their_minute() {
             assert_eq!(count(&mut store, well).await, all);
         }
     }
+}
+
+/// Seconds of a read of the catalog at `path`, which has a thousand tables in its only schema.
+async fn catalog_read(client: &Client, path: &str) -> f64 {
+    let begun = Instant::now();
+    let response = client.request(Method::GET, path).send().await;
+    let response = response.expect("a head");
+    let status = response.status();
+    let bytes = response.bytes().await.expect("a whole catalog");
+    let seconds = begun.elapsed().as_secs_f64();
+    // What the client makes of it is not the host's time.
+    assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&bytes));
+    let told: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let schemas = told["data"]["schemas"].as_array().expect("schemas");
+    assert_eq!(schemas.len(), 1, "{path}");
+    let tables = schemas[0]["tables"].as_array().expect("tables");
+    let fields = tables
+        .iter()
+        .filter_map(|table| table["fields"].as_array())
+        .map(Vec::len)
+        .sum::<usize>();
+    let all = (thousand_tables::TABLES, thousand_tables::FIELDS);
+    assert_eq!((tables.len(), fields), all, "{path}");
+    seconds
+}
+
+/// Reads the catalog of this schema several times. What is missed, if it is.
+async fn catalog(seller: &Company, engine: &str, connection: &str, schema: &str) -> Option<String> {
+    let path = seller.path(&format!(
+        "/connections/{connection}/schema?schemas={schema}"
+    ));
+    let first = catalog_read(&seller.client, &path).await;
+    let mut times = Vec::new();
+    for _ in 0..CATALOG_ROUNDS {
+        times.push(catalog_read(&seller.client, &path).await);
+    }
+    let (within, median) = (CATALOG_WITHIN.as_secs_f64(), median(times));
+    println!(
+        "{engine:10} a catalog of {} tables: {:.0} ms, the first time {:.0} ms (target {:.0})",
+        thousand_tables::TABLES,
+        median * 1e3,
+        first * 1e3,
+        within * 1e3
+    );
+    (median > within).then(|| format!("{engine} {median:.2} s"))
+}
+
+/// A catalog of a thousand tables is read within a second, whichever engine has them: of those that there are here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "measures: cargo test --profile dist -p souk-tests --test api a_thousand_tables -- --ignored --nocapture"]
+async fn catalogs_of_a_thousand_tables() {
+    let seller = host().await.company(&unique("catalogs")).await;
+    let mut missed: Vec<String> = Vec::new();
+
+    let cluster = PgCluster::shared().await;
+    let tables = thousand_tables::postgres("public");
+    let database = cluster.database(&tables).await;
+    let connection = seller.postgres(cluster, &database).await;
+    missed.extend(catalog(&seller, "PostgreSQL", &connection, "public").await);
+
+    let server = MariaDb::shared();
+    let database = server.database(&thousand_tables::mariadb());
+    let connection = seller.mariadb(server, &database).await;
+    missed.extend(catalog(&seller, "MariaDB", &connection, &database).await);
+
+    let file = sqlite_file(&thousand_tables::sqlite()).await;
+    let connection = seller.sqlite("many.db", file).await;
+    missed.extend(catalog(&seller, "SQLite", &connection, "main").await);
+
+    let server = DuckDb::start();
+    for statement in thousand_tables::duckdb("shop") {
+        server.admin(&statement);
+    }
+    let connection = seller.duckdb(&server, "shop").await;
+    missed.extend(catalog(&seller, "DuckDB", &connection, "shop").await);
+
+    let server = SqlServer::start().await;
+    server.admin(&thousand_tables::sqlserver("sales"));
+    let connection = seller.sqlserver(&server, sqlserver::USER).await;
+    missed.extend(catalog(&seller, "SQL Server", &connection, "sales").await);
+
+    let server = BigQuery::start().await;
+    server.admin(&thousand_tables::bigquery("shop"));
+    let connection = seller.bigquery(&server, "shop").await;
+    missed.extend(catalog(&seller, "BigQuery", &connection, "shop").await);
+
+    let server = Trino::start().await;
+    server.admin(&thousand_tables::trino("shop"));
+    let connection = seller.trino(&server, "shop").await;
+    missed.extend(catalog(&seller, "Trino", &connection, "shop").await);
+
+    let server = Snowflake::start().await;
+    server.admin(&thousand_tables::snowflake("PUBLIC"));
+    let connection = seller.snowflake(&server, "PUBLIC").await;
+    missed.extend(catalog(&seller, "Snowflake", &connection, "PUBLIC").await);
+
+    let server = Databricks::start().await;
+    server.admin(&thousand_tables::databricks("shop"));
+    let connection = seller.databricks(&server, "shop").await;
+    missed.extend(catalog(&seller, "Databricks", &connection, "shop").await);
+
+    if ClickHouse::is_installed() {
+        let server = ClickHouse::shared();
+        let database = server.database(&[]);
+        for statement in thousand_tables::clickhouse() {
+            server.admin(&database, &statement);
+        }
+        let connection = seller.clickhouse(server, &database).await;
+        missed.extend(catalog(&seller, "ClickHouse", &connection, &database).await);
+    }
+    assert!(cfg!(debug_assertions) || missed.is_empty(), "{missed:#?}");
 }

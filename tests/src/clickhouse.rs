@@ -45,6 +45,11 @@ pub struct ClickHouse {
 }
 
 impl ClickHouse {
+    /// Whether it is there.
+    pub fn is_installed() -> bool {
+        std::env::var_os(PYTHON).is_some()
+    }
+
     /// The server of this test process.
     pub fn shared() -> &'static ClickHouse {
         static SHARED: OnceLock<ClickHouse> = OnceLock::new();
