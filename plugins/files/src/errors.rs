@@ -163,8 +163,56 @@ fn failed_at_a_value() -> Error {
 /// A number has more digits than the type has in which it is computed.
 pub fn number_too_large() -> Error {
     Error::source_failed(
-        "number_too_large",
+        NUMBER_TOO_LARGE,
         "the statement computes a number that its type cannot hold: CAST(… AS decimal(38, 0)), or decimal(76, 0), what it is computed of",
+    )
+}
+
+const NUMBER_TOO_LARGE: &str = "number_too_large";
+const DATE_WITH_TIME: &str = "date_with_time";
+
+/// Whether it is one of those for which DataFusion would have answered something else.
+pub fn is_of_exactness(error: &Error) -> bool {
+    [NUMBER_TOO_LARGE, DATE_WITH_TIME].contains(&error.code.as_str())
+}
+
+/// A sum of intervals is none.
+pub fn interval_too_large() -> Error {
+    Error::source_failed(
+        "interval_too_large",
+        "the statement adds up more months, days or nanoseconds than an interval holds: sum(date_part('epoch', …)) adds up their seconds",
+    )
+}
+
+/// A date is moved by hours, which it would lose.
+pub fn date_with_hours() -> Error {
+    Error::source_failed(
+        DATE_WITH_TIME,
+        "the statement moves a date by hours, of which it has none: CAST(… AS timestamp) the date, or name whole days",
+    )
+}
+
+/// A series of moments whose step goes forward and back.
+pub fn step_both_ways() -> Error {
+    Error::source_failed(
+        "step_both_ways",
+        "the step of a series goes forward and back: give its months, days and hours one sign",
+    )
+}
+
+/// A series of moments that would end where a clock is put forward or back.
+pub fn series_in_a_zone() -> Error {
+    Error::source_failed(
+        "series_in_a_zone",
+        "the statement makes a series of moments in a zone whose clocks are put forward and back: make it of timestamps without a zone, or in UTC",
+    )
+}
+
+/// A moment of a float is before 1677 or after 2262, where nanoseconds do not reach.
+pub fn moment_out_of_range() -> Error {
+    Error::source_failed(
+        "value_out_of_range",
+        "the statement makes a moment of a number of seconds that is outside of what nanoseconds reach (1677 to 2262): to_timestamp_seconds(CAST(… AS bigint))",
     )
 }
 

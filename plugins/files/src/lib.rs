@@ -18,6 +18,7 @@ mod errors;
 mod escapes;
 mod exact;
 mod files;
+mod intervals;
 mod memory;
 mod parameters;
 mod pieces;

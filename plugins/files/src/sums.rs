@@ -1,11 +1,12 @@
 //! `sum`, as it is: DataFusion's own begins anew where a total outgrows its type.
 //!
 //! Whole numbers, spans of time and decimals are added up in 128 bits, decimals of 256 bits in as many, and what is told has to be within the type
-//! that a sum has. Floats and intervals are DataFusion's affair.
+//! that a sum has. Intervals are added up in `intervals`; floats are DataFusion's affair.
 //!
 //! Start reading at [`sum`].
 
 use crate::errors;
+use crate::intervals;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array,
     Decimal256Array, ListArray, PrimitiveArray,
@@ -79,6 +80,9 @@ impl AggregateUDFImpl for Sum {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Planned<Box<dyn Accumulator>> {
         let sum = args.return_type().clone();
+        if let DataType::Interval(unit) = sum {
+            return Ok(intervals::total(unit, args.is_distinct));
+        }
         match (wide(&sum), args.is_distinct) {
             (None, _) => sum_udaf().accumulator(args),
             (Some(DataType::Decimal256(..)), false) => Total::<Decimal256Type>::boxed(sum),
@@ -89,9 +93,9 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Planned<Box<dyn Accumulator>> {
-        match wide(args.return_type()) {
-            None => sum_udaf().create_sliding_accumulator(args),
-            Some(_) => self.accumulator(args),
+        match (wide(args.return_type()), args.return_type()) {
+            (Some(_), _) | (None, DataType::Interval(_)) => self.accumulator(args),
+            (None, _) => sum_udaf().create_sliding_accumulator(args),
         }
     }
 
@@ -107,6 +111,9 @@ impl AggregateUDFImpl for Sum {
         args: AccumulatorArgs,
     ) -> Planned<Box<dyn GroupsAccumulator>> {
         let sum = args.return_type().clone();
+        if let DataType::Interval(unit) = sum {
+            return Ok(intervals::groups(unit));
+        }
         match wide(&sum) {
             None => sum_udaf().create_groups_accumulator(args),
             Some(DataType::Decimal256(..)) => Groups::<Decimal256Type>::boxed(sum),
