@@ -385,6 +385,11 @@ pub fn shortest(value: f32) -> f64 {
         .unwrap_or_else(|_| f64::from(value))
 }
 
+/// Whether a zone's clocks are never put forward or back.
+pub fn is_fixed(zone: &str) -> bool {
+    zone.eq_ignore_ascii_case("UTC") || zone.starts_with(['+', '-'])
+}
+
 fn day(millis: i64) -> Result<i32, Error> {
     match millis % MILLIS_A_DAY {
         0 => i32::try_from(millis / MILLIS_A_DAY).map_err(|_| out_of_range()),
