@@ -5,6 +5,7 @@ use crate::errors;
 use crate::exact::Exact;
 use crate::files::Opened;
 use crate::memory::Memory;
+use crate::series::{self, Series};
 use crate::steps::GiveWay;
 use crate::sums;
 use crate::tables::{self, Table};
@@ -133,6 +134,11 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();
     state.register_udaf(Arc::new(sums::sum()))?;
+    for name in series::NAMES {
+        if let Some(function) = state.table_functions().get(name).cloned() {
+            state.register_udtf(name, Arc::new(Series(function.function().clone())));
+        }
+    }
     state
         .catalog_list()
         .register_catalog(CATALOG.to_owned(), Arc::new(catalog));

@@ -24,6 +24,7 @@ mod parameters;
 mod pieces;
 mod plans;
 mod query;
+mod series;
 mod settings;
 mod slice;
 mod steps;

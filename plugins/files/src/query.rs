@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::errors;
 use crate::escapes;
 use crate::parameters::bound;
+use crate::series;
 use crate::types;
 use crate::watch::ROWS;
 use datafusion::common::config::Dialect;
@@ -60,6 +61,7 @@ fn parse(engine: &Engine, text: &str) -> Result<Parsed, Error> {
         Parsed::Statement(mut statement) if matches!(*statement, Statement::Query(_)) => {
             few_tables(&statement)?;
             escapes::rewrite(&mut statement)?;
+            series::check(engine.state(), &statement)?;
             Ok(Parsed::Statement(statement))
         }
         _ => Err(refused()),
