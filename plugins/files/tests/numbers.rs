@@ -4,7 +4,7 @@ mod common;
 
 use common::{array, arrow, ask, batch, file, parquet};
 use datafusion::arrow::array::*;
-use datafusion::arrow::datatypes::i256;
+use datafusion::arrow::datatypes::{IntervalDayTimeType, IntervalMonthDayNanoType, i256};
 use souk_connector_files::Session;
 use souk_sdk::ColumnType::{self, Decimal, Int64, Text};
 use souk_sdk::ErrorClass;
@@ -39,13 +39,13 @@ fn sessions() -> [(tempfile::TempDir, Session); 2] {
 }
 
 fn is_refused(session: &mut Session, sql: &str) {
+    is_refused_as(session, sql, "number_too_large");
+}
+
+fn is_refused_as(session: &mut Session, sql: &str, code: &str) {
     let error = ask(session, sql).err().unwrap_or_else(|| panic!("{sql}"));
     let told = (error.class, error.code.as_str());
-    assert_eq!(
-        told,
-        (ErrorClass::Source, "number_too_large"),
-        "{sql}: {error:?}"
-    );
+    assert_eq!(told, (ErrorClass::Source, code), "{sql}: {error:?}");
 }
 
 fn is(session: &mut Session, sql: &str, kind: ColumnType, lines: &[&str]) {
@@ -267,6 +267,149 @@ fn sums_are_exact_or_refused() {
     assert_eq!(all.lines(), [i64::MAX.to_string()]);
 }
 
+/// Months, days and what is smaller are added up each by itself.
+#[test]
+fn sums_of_intervals_are_exact_or_refused() {
+    let months = [i32::MAX, 1, -1];
+    let spans = months.map(|months| IntervalMonthDayNanoType::make_value(months, 0, 0));
+    let short = months.map(|days| IntervalDayTimeType::make_value(days, 0));
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![1, 2, 3]))),
+        (
+            "span",
+            array(IntervalMonthDayNanoArray::from(spans.to_vec())),
+        ),
+        ("short", array(IntervalDayTimeArray::from(short.to_vec()))),
+        (
+            "years",
+            array(IntervalYearMonthArray::from(months.to_vec())),
+        ),
+    ]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows, None));
+    for column in ["span", "short", "years"] {
+        for sql in [
+            "SELECT sum(COLUMN) FROM t WHERE n < 3",
+            "SELECT n < 3, sum(COLUMN) FROM t GROUP BY n < 3",
+            "SELECT sum(DISTINCT COLUMN), count(DISTINCT n) FROM t WHERE n < 3",
+            "SELECT sum(COLUMN) OVER (ORDER BY n) FROM t",
+            "SELECT sum(COLUMN) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+        ] {
+            let sql = sql.replace("COLUMN", column);
+            is_refused_as(&mut session, &sql, "interval_too_large");
+        }
+    }
+    let month = 30 * 86_400;
+    let seconds = |sum: &str| format!("SELECT CAST(date_part('epoch', {sum}) AS bigint) FROM t");
+    for (sql, lines) in [
+        (
+            seconds("sum(span)"),
+            vec![(i64::from(i32::MAX) * month).to_string()],
+        ),
+        (
+            seconds("sum(short)"),
+            vec![(i64::from(i32::MAX) * 86_400).to_string()],
+        ),
+        (seconds("sum(years)") + " WHERE n > 1", vec!["0".to_owned()]),
+        (
+            seconds("sum(span)") + " GROUP BY n > 1 ORDER BY 1",
+            vec!["0".to_owned(), (i64::from(i32::MAX) * month).to_string()],
+        ),
+        (seconds("sum(span)") + " WHERE n > 3", vec!["~".to_owned()]),
+    ] {
+        let answer = ask(&mut session, &sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), lines, "{sql}");
+    }
+}
+
+/// What a series in `FROM` is given is computed as all else is, and it ends where its type does.
+#[test]
+fn series_are_whole_or_refused() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    for sql in [
+        "SELECT count(*) FROM generate_series(9223372036854775807 + 1, 5)",
+        "SELECT count(*) FROM generate_series(1, 9223372036854775807 * 2)",
+        "SELECT count(*) FROM range(-(-9223372036854775807 - 1), 5)",
+        "SELECT n FROM t WHERE n IN (SELECT value FROM generate_series(0 - 9223372036854775807 - 2, 5))",
+        "WITH g AS (SELECT * FROM generate_series(1, 5, 9223372036854775807 + 2)) SELECT count(*) FROM g",
+    ] {
+        is_refused(&mut session, sql);
+    }
+    for (sql, lines) in [
+        (
+            "SELECT value FROM generate_series(9223372036854775806, 9223372036854775807)",
+            &["9223372036854775806", "9223372036854775807"][..],
+        ),
+        (
+            "SELECT value FROM generate_series(9223372036854775800, 9223372036854775807, 2 + 3)",
+            &["9223372036854775800", "9223372036854775805"],
+        ),
+        (
+            "SELECT value FROM generate_series(-9223372036854775807, -9223372036854775807 - 1, -1)",
+            &["-9223372036854775807", "-9223372036854775808"],
+        ),
+        (
+            "SELECT count(*) FROM generate_series(DATE '2026-01-01', DATE '2026-02-01', INTERVAL '1 day')",
+            &["32"],
+        ),
+        (
+            "SELECT count(*) FROM generate_series(DATE '2026-02-01', DATE '2026-01-01', INTERVAL '-1 day')",
+            &["32"],
+        ),
+    ] {
+        is(&mut session, sql, Int64, lines);
+    }
+    is_refused_as(
+        &mut session,
+        "SELECT count(*) FROM generate_series(DATE '2026-01-01', DATE '2026-06-01', INTERVAL '1 month -1 day')",
+        "step_both_ways",
+    );
+    let at = |time: &str| format!("arrow_cast('{time}', 'Timestamp(ns, \"Europe/Berlin\")')");
+    let (from, to) = (at("2026-03-28T02:30:00"), at("2026-04-01T02:30:00"));
+    for sql in [
+        format!("SELECT count(*) FROM generate_series({from}, {to}, INTERVAL '1 day')"),
+        format!("SELECT generate_series({from}, {to}, INTERVAL '1 day')"),
+    ] {
+        is_refused_as(&mut session, &sql, "series_in_a_zone");
+    }
+}
+
+/// A date has no hours, and a moment is within its years.
+#[test]
+fn dates_and_moments_lose_nothing() {
+    let (_directory, mut session) = file("t.csv", b"day\n2026-01-31\n");
+    for sql in [
+        "SELECT day + INTERVAL '12 hours' FROM t",
+        "SELECT INTERVAL '12 hours' + day FROM t",
+        "SELECT day FROM t WHERE day >= DATE '2026-01-31' - INTERVAL '1 second'",
+        "SELECT count(*) FROM generate_series(DATE '2026-01-01' + INTERVAL '1 hour', DATE '2026-02-01', INTERVAL '1 day')",
+    ] {
+        is_refused_as(&mut session, sql, "date_with_time");
+    }
+    is_refused_as(
+        &mut session,
+        "SELECT to_timestamp(CAST('1e12' AS double))",
+        "value_out_of_range",
+    );
+    for (sql, line) in [
+        ("SELECT day + INTERVAL '1 month' FROM t", "20512"),
+        ("SELECT day + INTERVAL '24 hours' FROM t", "20485"),
+        ("SELECT day - INTERVAL '1 day' FROM t", "20483"),
+        ("SELECT day + NULL::interval FROM t", "~"),
+        (
+            "SELECT count(*) FROM t WHERE day > DATE '2026-02-28' - INTERVAL '1 month'",
+            "1",
+        ),
+        (
+            "SELECT CAST(day AS timestamp) + INTERVAL '12 hours' FROM t",
+            "1769860800000000",
+        ),
+        ("SELECT to_timestamp(CAST('1.5' AS double))", "1500000"),
+    ] {
+        let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), [line], "{sql}");
+    }
+}
+
 /// A statement of many steps is taken, on a stack as large as a debug build needs.
 #[test]
 fn long_sums_are_taken() {
@@ -294,6 +437,18 @@ fn decimals_are_written_whole_as_texts() {
             (
                 "SELECT CAST(d + 1 AS text) FROM t".to_owned(),
                 &[product.as_str(), "2"][..],
+            ),
+            (
+                "SELECT arrow_cast(d + 1, 'Utf8') FROM t".to_owned(),
+                &[&product, "2"],
+            ),
+            (
+                "SELECT arrow_try_cast(d + 1, 'LargeUtf8') FROM t".to_owned(),
+                &[&product, "2"],
+            ),
+            (
+                "SELECT arrow_cast(d + 1, 'Dictionary(Int32, Utf8)') FROM t".to_owned(),
+                &[&product, "2"],
             ),
             (
                 "SELECT (d + 1) || '!' FROM t".to_owned(),
@@ -330,6 +485,27 @@ fn decimals_are_written_whole_as_texts() {
         ] {
             is(&mut session, &sql, Text, lines);
         }
+    }
+}
+
+/// A cast that is called a function refuses what any other does.
+#[test]
+fn casts_by_name_cut_nothing() {
+    for (_directory, mut session) in sessions() {
+        for sql in [
+            "SELECT arrow_cast(n, 'Int32') FROM t",
+            "SELECT arrow_cast(u, 'Int64') FROM t",
+            "SELECT arrow_cast(d, 'Decimal128(5, 0)') FROM t",
+            "SELECT arrow_cast(small, 'Decimal128(5, 2)') FROM t",
+        ] {
+            is_refused_as(&mut session, sql, "statement_failed");
+        }
+        is(
+            &mut session,
+            "SELECT arrow_try_cast(n, 'Int32') FROM t",
+            Int64,
+            &["~", "1"],
+        );
     }
 }
 
