@@ -23,7 +23,8 @@ pub enum Job {
     End {
         unlocks: bool,
     },
-    /// Such locks are given up at the session's own backend. `struck`: a cancel that was meant for the statement has met this.
+    /// Such locks are given up at the session's own backend. `struck`: a cancel that was meant for the statement has met this, or what takes its
+    /// transaction back.
     Unlock {
         struck: bool,
     },

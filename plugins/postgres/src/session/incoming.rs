@@ -200,6 +200,9 @@ impl Session {
             // The server passes over the job.
             self.queue.pop_front();
         }
+        // What is on its way fails until the transaction before it is taken back.
+        let is_unended =
+            error.is_aborted() && self.queue.iter().any(|job| matches!(job, Job::End { .. }));
         let slot = match self.queue.front_mut() {
             Some(Job::Prepare(job)) => &mut job.error,
             Some(Job::Lookup(job)) => &mut job.error,
@@ -211,8 +214,9 @@ impl Session {
                 return Ok(());
             }
             Some(Job::Unlock { struck }) => {
-                *struck = error.is_cancelled() && self.strays > 0;
-                self.strays = self.strays.saturating_sub(u32::from(*struck));
+                let is_stray = error.is_cancelled() && self.strays > 0;
+                *struck = is_stray || is_unended;
+                self.strays = self.strays.saturating_sub(u32::from(is_stray));
                 return Ok(());
             }
             Some(Job::Setup(_) | Job::Begin(_)) | None => return Err(error.blame(false, false)),

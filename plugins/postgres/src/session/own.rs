@@ -244,4 +244,25 @@ mod tests {
         assert_eq!(after(&mut session, ANSWERED).0, "");
         assert_eq!(session.strays, 0);
     }
+
+    /// So it is where a cancel struck what takes the statement's transaction back: nobody who asks next waits for its locks.
+    #[test]
+    fn locks_of_a_transaction_that_stays_are_given_up() {
+        let mut session = opened();
+        ask(
+            &mut session,
+            1,
+            "SELECT length(pg_advisory_lock(1)::text) AS n",
+        );
+        after(&mut session, DESCRIBED);
+        assert_eq!(after(&mut session, STRUCK), (undo(), vec![1]));
+        let aborted: Messages<'_> = &[(b'E', ABORTED), (b'Z', b"E")];
+        let (sent, _) = after(&mut session, aborted);
+        assert_eq!(sent.matches(UNLOCK).count(), 1, "{sent}");
+        let taken_back: Messages<'_> = &[(b'2', b""), (b'C', b"ROLLBACK\0"), (b'Z', b"I")];
+        assert_eq!(after(&mut session, taken_back), (String::new(), vec![]));
+        assert_eq!(after(&mut session, ANSWERED), (String::new(), vec![]));
+        // Without a transaction that is to be taken back it is not asked for ever.
+        assert!(session.queue.is_empty());
+    }
 }
