@@ -7,10 +7,12 @@ use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::problem::Problem;
 use crate::refusals::{CONCURRENCY_LIMIT_EXCEEDED, SERVICE_UNAVAILABLE};
 use crate::unread::Turn;
+use souk_store::db;
+use std::sync::Arc;
 
-/// A place among the reads of all who have no key, until it is dropped.
+/// A place among the reads of all who have no key, until it is dropped and what was asked of the store has ended.
 pub struct NobodysRead {
-    _place: Turn,
+    _place: Arc<Turn>,
 }
 
 impl Describe for NobodysRead {
@@ -22,7 +24,8 @@ impl Describe for NobodysRead {
 impl Argument for NobodysRead {
     async fn take(incoming: &mut Incoming) -> Result<NobodysRead, Problem> {
         let place = Box::pin(incoming.state.nobody().read()).await;
-        let place = place.ok_or_else(|| Problem::busy(1))?;
+        let place = Arc::new(place.ok_or_else(|| Problem::busy(1))?);
+        db::hold(Arc::downgrade(&place));
         Ok(NobodysRead { _place: place })
     }
 }

@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use http::{HeaderValue, Method, header};
 use souk_app::context::within;
 use souk_domain::roles::Permission;
-use souk_store::audit;
+use souk_store::{audit, db};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -196,8 +196,17 @@ fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
                             request.extensions_mut().insert(mounted.clone());
                         }
                         let work = audited(&mounted, request, state.clone(), &call);
-                        let response = AssertUnwindSafe(work).catch_unwind().await;
-                        drop((in_flight, read, turn));
+                        let response = match is_public || read.is_some() {
+                            // A client may hang up while the store works for it.
+                            true => {
+                                let read = read.map(Arc::new);
+                                let place = read.as_ref().map(Arc::downgrade).unwrap_or_default();
+                                let work = Box::pin(db::holding(place, work));
+                                AssertUnwindSafe(work).catch_unwind().await
+                            }
+                            false => AssertUnwindSafe(work).catch_unwind().await,
+                        };
+                        drop((in_flight, turn));
                         response.unwrap_or_else(|_| {
                             Problem::internal(format!("{} panicked", mounted.operation.id))
                                 .into_response()

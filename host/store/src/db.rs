@@ -7,6 +7,7 @@ mod backlog;
 mod connecting;
 mod lines;
 mod postgres;
+mod reads;
 mod sqlite;
 mod transaction;
 
@@ -17,17 +18,17 @@ use crate::error::StoreError;
 pub(crate) use backlog::{Backlog, Pen};
 use connecting::{prepare, quiet};
 use lines::{Lines, Place};
+pub use reads::{Read, hold, holding};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, Executor, SqlSafeStr};
+use sqlx::{AnyPool, Executor, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use std::fs::File;
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 pub(crate) use transaction::Turn;
@@ -238,10 +239,8 @@ impl Db {
         if let Some(backlog) = self.backlog() {
             backlog.caught_up().await?;
         }
-        Ok(Read {
-            connection: self.inner.readers.acquire().await?,
-            in_transaction: false,
-        })
+        let connection = self.inner.readers.acquire().await?;
+        Ok(Read::new(connection))
     }
 
     /// A connection whose statements all see the same instant, however long it takes.
@@ -267,7 +266,11 @@ impl Db {
     ) -> Result<T, E> {
         let place = Box::pin(self.stand_in_line()).await?;
         let mut write = self.begin(Purpose::Any).await?;
-        let begun = Instant::now();
+        let under_way = UnderWay {
+            db: self,
+            place,
+            begun: Instant::now(),
+        };
         let done = async move {
             let is_act = audit::begin(&mut write).await?;
             let done = work(&mut write).await?;
@@ -278,12 +281,10 @@ impl Db {
             Ok(done)
         };
         let done = done.await;
-        if begun.elapsed() > LONG {
-            let (operation, seconds) = (audit::operation(), begun.elapsed().as_secs_f64());
+        let took = under_way.end();
+        if took > LONG {
+            let (operation, seconds) = (audit::operation(), took.as_secs_f64());
             tracing::warn!(operation, seconds, "a transaction was long");
-        }
-        if let Some(place) = place {
-            lines::give_back(place, begun.elapsed());
         }
         done
     }
@@ -297,6 +298,15 @@ impl Db {
         tokio::time::timeout(self.inner.patience, place)
             .await
             .map_err(|_| StoreError::Busy)
+    }
+
+    /// Waits until a file's writer has done what it was told before, whoever still waits for that.
+    async fn caught_up_with_writer(&self) {
+        if let Backend::Sqlite { writer, .. } = &self.inner.backend
+            && let Some(writers) = writer.lock().await.as_mut()
+        {
+            writers.any.execute("SELECT 1").await.ok();
+        }
     }
 
     /// The view of whoever writes, in which nobody else can write meanwhile on a store of this host's own. Nothing is committed.
@@ -458,30 +468,34 @@ impl Db {
     }
 }
 
-/// A connection for reading.
-pub struct Read {
-    connection: PoolConnection<Any>,
-    in_transaction: bool,
+/// A transaction that has begun, with its company's place in line.
+struct UnderWay<'a> {
+    db: &'a Db,
+    place: Option<Place>,
+    begun: Instant,
 }
 
-impl Drop for Read {
-    fn drop(&mut self) {
-        if self.in_transaction {
-            Manager::start_rollback(&mut self.connection);
+impl UnderWay<'_> {
+    /// It has ended. How long it took.
+    fn end(mut self) -> Duration {
+        let took = self.begun.elapsed();
+        if let Some(place) = self.place.take() {
+            lines::give_back(place, took);
         }
+        took
     }
 }
 
-impl Deref for Read {
-    type Target = AnyConnection;
-    fn deref(&self) -> &AnyConnection {
-        &self.connection
-    }
-}
-
-impl DerefMut for Read {
-    fn deref_mut(&mut self) -> &mut AnyConnection {
-        &mut self.connection
+impl Drop for UnderWay<'_> {
+    /// Whoever waited for it has gone. What a file's writer was told goes on all the same, and until that has ended so does the company's turn.
+    fn drop(&mut self) {
+        if let (Some(place), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
+            let (db, begun) = (self.db.clone(), self.begun);
+            runtime.spawn(async move {
+                db.caught_up_with_writer().await;
+                lines::give_back(place, begun.elapsed());
+            });
+        }
     }
 }
 

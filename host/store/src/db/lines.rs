@@ -63,9 +63,12 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::{self, Act};
+    use crate::{Db, OpenOptions, StoreError};
     use futures_util::FutureExt;
     use souk_domain::ids::CompanyId;
     use std::time::Instant;
+    use tokio::sync::oneshot;
 
     fn company() -> Party {
         Party::Company(CompanyId::generate())
@@ -81,6 +84,39 @@ mod tests {
         give_back(place.unwrap(), 5 * BRIEF);
         drop(lines.stand(&company).await);
         assert!(begun.elapsed() >= 5 * BRIEF);
+    }
+
+    /// Who gives a transaction up while it is at work stands in line until it has ended, and for as long again: else a company whose clients hang up would
+    /// have one after the other.
+    #[tokio::test]
+    async fn a_transaction_that_is_given_up_keeps_its_place() {
+        const LONG: &str = "
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000)
+            SELECT COUNT(*) FROM n";
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let act = Act {
+            is_keyless: true,
+            ..(*Act::command("a", "/")).clone()
+        };
+        let (begin, begun) = oneshot::channel();
+        let writes = db.write(async |write| -> Result<(), StoreError> {
+            let _ = begin.send(());
+            sqlx::query(LONG).fetch_one(&mut **write).await?;
+            Ok(())
+        });
+        tokio::select! {
+            biased;
+            _ = audit::acting(Arc::new(act), writes) => panic!("it ended at once"),
+            begun = begun => begun.unwrap(),
+        }
+        // The task that gives the place back has begun, and waits.
+        tokio::task::yield_now().await;
+        let lines = &db.inner.lines;
+        assert!(lines.stand(&Party::Nobody).now_or_never().is_none());
+        let next = tokio::time::timeout(Duration::from_secs(60), lines.stand(&Party::Nobody));
+        assert!(next.await.is_ok());
     }
 
     /// As many of a company as may stand before others; lines in which nobody stands are forgotten, and no others.

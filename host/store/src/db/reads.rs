@@ -1,0 +1,139 @@
+//! A connection for reading, and the place of whoever reads by it: so many of one company, say, read at a time. A statement that nobody waits for any
+//! more goes on to its end, so a place is not free until every connection is back by which its owner has read. Knows no companies. Start reading at
+//! [`holding`].
+
+use super::transaction::Manager;
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyConnection};
+use sqlx_core::transaction::TransactionManager;
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Weak};
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+
+tokio::task_local! {
+    static PLACE: RefCell<Weak<OwnedSemaphorePermit>>;
+}
+
+/// What `work` reads by has this place, too, beside whoever took it.
+pub fn holding<F: Future>(
+    place: Weak<OwnedSemaphorePermit>,
+    work: F,
+) -> impl Future<Output = F::Output> {
+    PLACE.scope(RefCell::new(place), work)
+}
+
+/// The same from now on, within work that is [`holding`] one or none: for whoever takes a place only there.
+pub fn hold(place: Weak<OwnedSemaphorePermit>) {
+    // Nobody's work: then whoever took it has it alone.
+    let _ = PLACE.try_with(|held| held.replace(place));
+}
+
+/// That of whoever reads now.
+fn held() -> Option<Arc<OwnedSemaphorePermit>> {
+    let held = PLACE.try_with(|held| held.borrow().upgrade());
+    held.ok().flatten()
+}
+
+/// A connection for reading.
+pub struct Read {
+    pub(super) connection: PoolConnection<Any>,
+    pub(super) in_transaction: bool,
+    /// Of whoever reads by it.
+    place: Option<Arc<OwnedSemaphorePermit>>,
+}
+
+impl Read {
+    pub(super) fn new(connection: PoolConnection<Any>) -> Read {
+        Read {
+            connection,
+            in_transaction: false,
+            place: held(),
+        }
+    }
+}
+
+impl Drop for Read {
+    fn drop(&mut self) {
+        if self.in_transaction {
+            Manager::start_rollback(&mut self.connection);
+        }
+        // As the connection would be given back by itself, which is when whatever it was asked has ended.
+        if let (Some(place), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
+            let given_back = self.connection.return_to_pool();
+            runtime.spawn(async move {
+                given_back.await;
+                drop(place);
+            });
+        }
+    }
+}
+
+impl Deref for Read {
+    type Target = AnyConnection;
+    fn deref(&self) -> &AnyConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Read {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Db, OpenOptions};
+    use std::time::Duration;
+    use tokio::sync::{Semaphore, oneshot};
+
+    /// Takes a reader a second or so, as one step.
+    const LONG: &str = "
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000)
+        SELECT COUNT(*) FROM n";
+
+    async fn place(places: &Arc<Semaphore>) -> Arc<OwnedSemaphorePermit> {
+        let place = tokio::time::timeout(Duration::from_secs(60), places.clone().acquire_owned());
+        Arc::new(place.await.expect("a place").unwrap())
+    }
+
+    /// Whoever gives a read up has a place all the same until its statement has ended, and no longer; so has who takes one within its work.
+    #[tokio::test]
+    async fn a_read_that_is_given_up_has_its_place_until_it_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let places = Arc::new(Semaphore::new(1));
+        for takes_it_within in [false, true] {
+            let taken = place(&places).await;
+            let (begin, begun) = oneshot::channel();
+            let (before, within) = match takes_it_within {
+                false => (Arc::downgrade(&taken), None),
+                true => (Weak::new(), Some(Arc::downgrade(&taken))),
+            };
+            let reads = holding(before, async {
+                if let Some(place) = within {
+                    hold(place);
+                }
+                let mut read = db.read().await.unwrap();
+                let _ = begin.send(());
+                sqlx::query(LONG).fetch_one(&mut *read).await.unwrap();
+            });
+            tokio::select! {
+                biased;
+                () = reads => panic!("it ended at once"),
+                begun = begun => begun.unwrap(),
+            }
+            // Its client is gone.
+            drop(taken);
+            for _ in 0..16 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(places.available_permits(), 0);
+            drop(place(&places).await);
+        }
+    }
+}
