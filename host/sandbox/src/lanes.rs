@@ -131,13 +131,29 @@ impl Lanes {
         task.fallible()
     }
 
-    /// Runs a closure for a company. It cannot be interrupted, so it must be bounded in itself.
+    /// Runs a closure for a company. It cannot be interrupted, so it must be bounded in itself. One that nobody waits for any more before its turn has
+    /// come is dropped at once, with the megabytes that it may have: its turn may be minutes away.
     pub async fn compute<T: Send + 'static>(
         &self,
         tenant: &Arc<Tenant>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        self.call(tenant, false, async move { work() }).await
+        let waits = Arc::new(Mutex::new(Some(work)));
+        let _wanted = Wanted(waits.clone());
+        let task = self.call(tenant, false, async move {
+            let work = waits.lock().take()?;
+            Some(work())
+        });
+        task.await.flatten()
+    }
+}
+
+/// What somebody waits for. Dropping it drops what has not begun.
+struct Wanted<W>(Arc<Mutex<Option<W>>>);
+
+impl<W> Drop for Wanted<W> {
+    fn drop(&mut self) {
+        let _work = self.0.lock().take();
     }
 }
 
@@ -421,6 +437,26 @@ mod tests {
             }
         });
         assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+
+    /// What nobody waits for any more holds nothing until its turn would have come.
+    #[test]
+    fn what_is_given_up_holds_nothing() {
+        let lanes = lanes(1, 1);
+        let tenant = Tenants::default().of("company");
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let busy = lanes.call(&tenant, false, async move {
+            let _ = ended.recv();
+        });
+        let held = Arc::new(());
+        let holds = held.clone();
+        let mut waits = Box::pin(lanes.compute(&tenant, move || drop(holds)));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(waits.as_mut().poll(&mut cx).is_pending());
+        drop(waits);
+        assert_eq!(Arc::strong_count(&held), 1);
+        drop(end);
+        assert!(futures_executor(busy).is_some());
     }
 
     /// What is done in its first turn has stayed on its thread; what is not goes on in the lane.
