@@ -1,5 +1,7 @@
 //! What one company may use of a host, told clearly when it is used up, and no other company's loss.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use souk_tests::{Answer, Company, TestHost, guests};
 use tokio::sync::OnceCell;
@@ -126,6 +128,33 @@ async fn compiling_is_bounded() {
     upload(&other, &padded(guests::FIXED_ROWS, 1_000))
         .await
         .expect(201);
+}
+
+/// What has arrived whole is taken in although its client has hung up: what it takes to compile it is counted like any other's, and has its place until
+/// it has ended.
+#[tokio::test]
+async fn an_upload_whose_client_hangs_up_is_taken_in() {
+    use tokio::io::AsyncWriteExt;
+    let company = host().await.company(&unique("hanging-up")).await;
+    let address = host().await.base_url.trim_start_matches("http://");
+    let (path, wasm) = (company.path("/connectors"), guests::FIXED_ROWS);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\nx-api-key: {}\r\ncontent-type: application/wasm\r\ncontent-length: {}\r\n\r\n",
+        company.key,
+        wasm.len()
+    );
+    let stream = tokio::net::TcpStream::connect(address).await;
+    let mut stream = stream.expect("a connection");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    stream.write_all(wasm).await.expect("sent");
+    drop(stream);
+    let begun = Instant::now();
+    let taken_in = "/connectors/fixed-rows";
+    while company.client.get(taken_in).await.status != 200 {
+        let waited = begun.elapsed();
+        assert!(waited < Duration::from_secs(60), "it was not taken in");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A connector that fails again and again is left alone for a while: refused at once with the time to wait, and the last

@@ -88,6 +88,8 @@ pub async fn upload_connector(
         (caller.actor(), caller.is_staff()),
         upload.body.into_data_stream(),
         activate,
+        // Its place among uploads, and a host that stops waits for it.
+        (caller.clone(), api.detach()),
     )
     .await
     .map_err(refusal(""))?;

@@ -9,6 +9,7 @@ use souk_domain::actors::Actor;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::Write;
+use souk_store::audit::on_behalf;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
 
 use super::error::ConnectorError;
@@ -17,6 +18,7 @@ use super::registry::key;
 use super::versions::EVERY_CALL;
 use super::{engines, shelf};
 use crate::connections::schema;
+use crate::context::carried;
 use crate::{App, CompanyBounds};
 
 /// Components with a language runtime and a database library inside stay below 20 MiB.
@@ -26,13 +28,15 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Versions that the platform may keep of all its connectors: each is compiled and held by every host. A company's share is a setting.
 const VERSIONS_MAX: usize = 50;
 
-/// Receives, checks, stores and stages a component; with `activate` it is put to work as well.
+/// Receives, checks, stores and stages a component; with `activate` it is put to work as well. What has been received is taken in to the end, whether
+/// or not anybody waits for that: a compiler that runs is not ended, and what it takes is its company's. `held`: until then.
 pub async fn upload<S, E>(
     app: &App,
     scope: &Scope,
     (by, is_staff): (&Actor, bool),
     body: S,
     activate: bool,
+    held: impl Send + 'static,
 ) -> Result<ConnectorInfo, ConnectorError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
@@ -40,12 +44,18 @@ where
 {
     // Whoever sends slowly keeps nobody waiting: only what is there takes a turn.
     let wasm = receive(body).await?;
-    let taken = take_in(app, scope, (by, is_staff), &wasm, activate).await;
-    // Giving megabytes back to the system takes milliseconds.
-    if let Scope::Company(company) = scope {
-        let _ = app.sandbox.compute(company, move || drop(wasm)).await;
-    }
-    taken
+    let (app, scope, by) = (app.clone(), scope.clone(), by.clone());
+    let work = tokio::spawn(carried(on_behalf(async move {
+        let _held = held;
+        let taken = take_in(&app, &scope, (&by, is_staff), &wasm, activate).await;
+        // Giving megabytes back to the system takes milliseconds.
+        if let Scope::Company(company) = &scope {
+            let _ = app.sandbox.compute(company, move || drop(wasm)).await;
+        }
+        taken
+    })));
+    let taken = work.await;
+    taken.map_err(|error| ConnectorError::Internal(error.to_string()))?
 }
 
 async fn take_in(
