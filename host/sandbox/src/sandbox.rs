@@ -551,12 +551,11 @@ impl Sandbox {
             Fault::new(Blame::Host, FaultKind::Unsupported, error.to_string())
                 .code("connector_unknown")
         })?;
-        let pool = self.pools.alone(connector, source)?;
+        let pool = Alone(self.pools.alone(connector, source)?);
         let ticket = Arc::<Ticket>::default();
         let job = Job::new(&source.company, request, deadline, ticket.clone());
-        pool.submit(job, Instant::now())?;
+        pool.0.submit(job, Instant::now())?;
         let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;
-        pool.retire();
         answer.unwrap_or_else(|_| Err(timed_out()))
     }
 
@@ -603,6 +602,15 @@ impl Sandbox {
             shared: self.shared.clone(),
             pools: self.pools.clone(),
         }
+    }
+}
+
+/// A pool that the keeper knows nothing of. It ends with whoever asks by it, also where that is given up: else its session would stay for ever.
+struct Alone(Arc<Pool>);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.0.retire();
     }
 }
 

@@ -461,6 +461,25 @@ async fn callers_of_a_data_connection_take_turns() {
     assert_eq!(refused, 1);
 }
 
+/// Who tries a version out, and leaves, leaves no session behind.
+#[tokio::test]
+async fn a_dropped_probe_keeps_no_session() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let source = source_with("silent", "{}", PoolLimits::default());
+    let open = || sandbox.connectors()[0].sessions.open;
+    let probe = {
+        let (sandbox, info) = (sandbox.sandbox.clone(), sandbox.connectors().remove(0));
+        tokio::spawn(async move {
+            let of = (&Scope::Platform, info.name.as_str(), info.version.as_str());
+            let request = query("select 1");
+            sandbox.probe(of, &source, request, within(600)).await
+        })
+    };
+    wait_until(|| open() == 1).await;
+    probe.abort();
+    wait_until(|| open() == 0).await;
+}
+
 /// A caller who leaves frees the session.
 #[tokio::test]
 async fn a_dropped_request_is_cancelled() {
