@@ -209,7 +209,15 @@ const OF_VALUES: &[&str] = &[
     "Malformed JSON",
     "invalid input",
     "Invalid",
+    "Could not parse string",
+    "Unknown TimeZone",
+    "not recognized",
 ];
+
+/// What it says of a number begins so, which it does not quote.
+const OF_NUMBERS: &[&str] = &["Overflow in ", "Could not cast value ", "Type "];
+/// Of a page that is counted from before its beginning, of which it names no number.
+const OF_LIMITS: &str = "LIMIT/OFFSET cannot be negative";
 
 /// The error of a server that lets nobody in.
 pub fn unwelcome(message: &str) -> Error {
@@ -247,7 +255,10 @@ fn known(refusals: &[Refusal], said: &str) -> Option<Error> {
 /// A value that cannot become what it is compared with is the caller's only if it is named: what the seller's tables have may be none either.
 fn of_a_value(said: &str, values: &[String]) -> Error {
     let is_named = |value: &String| {
-        said.contains(&format!("'{value}'")) || said.contains(&format!("\"{value}\""))
+        said.contains(&format!("'{value}'"))
+            || said.contains(&format!("\"{value}\""))
+            || has_number(said, value)
+            || (said.starts_with(OF_LIMITS) && value.parse().is_ok_and(|number: i64| number < 0))
     };
     match values.iter().any(is_named) {
         true => Error::invalid_request("invalid_value", "DuckDB refused a value"),
@@ -256,6 +267,23 @@ fn of_a_value(said: &str, values: &[String]) -> Error {
             "the statement computes a value that DuckDB refuses",
         ),
     }
+}
+
+/// Whether DuckDB speaks of this number: `(9223372036854775807 + 1)`, `with value 300 can't be cast`. Where something is quoted it is a text that it speaks of,
+/// with whatever numbers in it.
+fn has_number(said: &str, value: &str) -> bool {
+    // Not any apostrophe: one is in "can't".
+    if said.contains(" '") || !OF_NUMBERS.iter().any(|words| said.starts_with(words)) {
+        return false;
+    }
+    // Digits of a double are written in several ways.
+    let double = match value.contains(['.', 'e']) {
+        true => value.parse::<f64>().ok(),
+        false => None,
+    };
+    let is_it =
+        |word: &str| word == value || (double.is_some() && word.parse::<f64>().ok() == double);
+    said.split([' ', '(', ')']).any(is_it)
 }
 
 /// What a server throws.
@@ -423,9 +451,56 @@ mod tests {
                 "unknown_column",
             ),
             ("boo", Source, "sql_error"),
+            (
+                "extract specifier \"x\" not recognized",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Unknown TimeZone 'x'!\n\nCandidate time zones: \"Asia/Tokyo\"",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Overflow in multiplication of INT64 (9223372036854775807 * 300)!",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Type INT64 with value 300 can't be cast because the value is out of range for the destination type INT8",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Type DOUBLE with value 1e+300 can't be cast because the value is out of range for the destination type INT32",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Could not cast value 12345.500000 to DECIMAL(4,2)",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Type INT64 with value 3000 can't be cast because the value is out of range for the destination type INT8",
+                Source,
+                "invalid_value",
+            ),
+            (
+                "Type VARCHAR with value 'of 300 rows' can't be cast to the destination type STRUCT(a INTEGER)",
+                Source,
+                "invalid_value",
+            ),
+            (
+                "Could not convert string 'of 300 rows' to INT32",
+                Source,
+                "invalid_value",
+            ),
+            ("LIMIT/OFFSET cannot be negative", Source, "invalid_value"),
         ] {
             let message = format!("{message}{line}");
-            let error = told(&message, &["x".to_owned()]);
+            let values = ["x", "300", "1e300", "12345.5"].map(str::to_owned);
+            let error = told(&message, &values);
             assert_eq!(
                 (error.class, error.code.as_str()),
                 (class, code),
@@ -433,6 +508,8 @@ mod tests {
             );
             assert_eq!(error.detail.as_deref(), Some(message.as_str()));
         }
+        let error = told("LIMIT/OFFSET cannot be negative", &["-1".to_owned()]);
+        assert_eq!(error.class, InvalidRequest);
     }
     /// Whatever a value says, which messages quote, or show without a quote.
     #[test]

@@ -41,6 +41,7 @@ pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::Int64(value) => Some(value.to_string()),
+        Value::Float64(value) => Some(double(*value)),
         Value::Text(text) | Value::Json(text) | Value::Decimal(text)
             if text.len() <= SHOWN_BYTES_MAX =>
         {
