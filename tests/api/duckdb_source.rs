@@ -50,7 +50,8 @@ async fn a_seller_sells_from_duckdb() {
     server.is_left().await;
 }
 
-/// The server's own zone does not count: moments leave in UTC, clocks without a zone claim none, and filters find both.
+/// The server's own zone does not count: moments leave in UTC, clocks without a zone claim none, filters find both, and a moment that is compared with a clock
+/// is compared in UTC. Where the configuration is locked the zone stays, and the rest is as it was.
 #[tokio::test]
 async fn the_zone_of_duckdb_does_not_count() {
     let server = DuckDb::start();
@@ -60,6 +61,23 @@ async fn the_zone_of_duckdb_does_not_count() {
     let shown = server.admin("SELECT CAST(min(played) AS VARCHAR) FROM league.matches");
     assert_eq!(shown[0][0].as_deref(), Some("2026-01-01 09:01:00+09"));
     SOLD.is_sold(&seller, &connection).await;
+    let until = "SELECT count(*) AS n FROM matches WHERE kickoff < :until";
+    let parameters = json!([{"name": "until", "type": "timestamp", "required": true}]);
+    let fields = json!({"sql_logic": until, "parameters": parameters});
+    let asset = seller.asset(&connection, fields).await;
+    let values = json!({"until": "2026-01-01T00:10:00Z"});
+    let answer = seller.execute(&asset, values).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 9, "{}", answer.body);
+
+    let locked = DuckDb::start();
+    locked.admin("SET GLOBAL TimeZone = 'Asia/Tokyo'");
+    locked.admin("CREATE SCHEMA league");
+    locked.admin("SET GLOBAL lock_configuration = true");
+    let connection = seller.duckdb(&locked, "league").await;
+    let fields = json!({"sql_logic": "SELECT 7 AS n"});
+    let asset = seller.asset(&connection, fields).await;
+    let answer = seller.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 7, "{}", answer.body);
 }
 
 /// A text that writes may be saved by nobody; one that the host does not see through is refused before it is run, by what DuckDB's parser

@@ -3,7 +3,8 @@
     quack.py PORT TOKEN
 
 Serves a database in memory over Quack, at 127.0.0.1. Statements come on standard input, a JSON text each line; what each answers goes to standard
-output, a line each: {"rows": [[...], ...]} or {"error": "..."}. It ends with its input.
+output, a line each: {"rows": [[...], ...]} or {"error": "..."}. It ends with its input. A line {"told": "SELECT ..."} asks for a result to the last digit,
+see told().
 
     quack.py record FILE
 
@@ -37,12 +38,91 @@ def serve(port, token):
     connection = served(port, token)
     print(json.dumps({"rows": []}), flush=True)
     for line in sys.stdin:
+        asked = json.loads(line)
         try:
-            rows = connection.execute(json.loads(line)).fetchall()
-            answer = {"rows": [[None if cell is None else str(cell) for cell in row] for row in rows]}
+            if isinstance(asked, dict):
+                answer = told(connection, asked["told"])
+            else:
+                rows = connection.execute(asked).fetchall()
+                answer = {"rows": [[None if cell is None else str(cell) for cell in row] for row in rows]}
         except duckdb.Error as error:
             answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)
+
+
+def tree(kind):
+    """A type: its name; of one that is nested what it is and its parts, of a struct and a union with their names."""
+    match kind.id:
+        case "list" | "array":
+            return ["list", tree(kind.children[0][1])]
+        case "map":
+            return ["map", *(tree(part) for _, part in kind.children)]
+        case "struct":
+            return ["struct", [[name, tree(part)] for name, part in kind.children]]
+        case "union":
+            # The first one is the tag.
+            return ["union", [[name, tree(part)] for name, part in kind.children[1:]]]
+        case "enum":
+            return "ENUM"
+        case _:
+            return str(kind)
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def texts(kind):
+    """The type of a tree, with a text in the place of each value that is not nested."""
+    match kind:
+        case ["list", element]:
+            return f"{texts(element)}[]"
+        case ["map", key, value]:
+            return f"MAP({texts(key)}, {texts(value)})"
+        case ["struct" | "union" as word, members]:
+            fields = (f"{quoted(name or f'f{place}')} {texts(part)}" for place, (name, part) in enumerate(members))
+            return f"{word}({', '.join(fields)})"
+        case _:
+            return "VARCHAR"
+
+
+def parts(kind, value):
+    """A value of texts() as lists: an entry of a map is its key and its value, a struct its values, a union the name and the value that there is."""
+    match kind:
+        case _ if value is None:
+            return None
+        case ["list", element]:
+            return [parts(element, part) for part in value]
+        case ["map", _, of]:
+            return [[key, parts(of, part)] for key, part in value.items()]
+        case ["struct", members]:
+            return [parts(part, of) for (_, part), of in zip(members, value.values())]
+        case ["union", members]:
+            ((name, of),) = value.items()
+            return [name, parts(dict(members)[name], of)]
+        case _:
+            return value
+
+
+def told(connection, sql):
+    """A result as DuckDB itself writes it, in texts, which have every digit: names and types of the columns, and the rows."""
+    relation = connection.sql(sql)
+    columns = [(name, tree(kind)) for name, kind in zip(relation.columns, relation.types)]
+    names = [f"c{place}" for place in range(len(columns))]
+    asked = (
+        f"CAST({name} AS VARCHAR)" if isinstance(kind, str) else f"CAST(to_json(CAST({name} AS {texts(kind)})) AS VARCHAR)"
+        for name, (_, kind) in zip(names, columns)
+    )
+    # A comment at the end of the statement ends with its line.
+    rows = connection.execute(f"SELECT {', '.join(asked)} FROM (\n{sql}\n) AS told({', '.join(names)})").fetchall()
+
+    def cell(kind, text):
+        return text if text is None or isinstance(kind, str) else parts(kind, json.loads(text))
+
+    return {
+        "columns": columns,
+        "rows": [[cell(kind, text) for (_, kind), text in zip(columns, row)] for row in rows],
+    }
 
 
 # What is recorded: a name, a statement.
@@ -158,7 +238,9 @@ def question(statement):
     quoted = statement.replace("'", "''")
     return (
         "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), "
-        f"{lists}, CAST(current_setting('autoinstall_known_extensions') AS VARCHAR)\nFROM (SELECT json_serialize_sql('{quoted}') AS j)"
+        f"{lists}, CAST(current_setting('autoinstall_known_extensions') AS VARCHAR), "
+        "CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR)\n"
+        f"FROM (SELECT json_serialize_sql('{quoted}') AS j)"
     )
 
 
@@ -167,6 +249,8 @@ def record(path):
     # The server ends with it.
     kept = served(port, TOKEN)
     client = Client(port, TOKEN)
+    # Of the machine's zone it is not to depend.
+    kept.execute("SET GLOBAL TimeZone = 'UTC'")
     lines = [("connected", "-", client.opened), ("unknown", "-", Client(port, "wrong").opened)]
     for name, statement in STATEMENTS:
         lines.append((name, statement, client.prepare(statement)))
@@ -176,6 +260,10 @@ def record(path):
     kept.execute("SET GLOBAL autoinstall_known_extensions = true")
     lines.append(("parsed_installs", "SELECT 1", client.prepare(question("SELECT 1"))))
     kept.execute("SET GLOBAL autoinstall_known_extensions = false")
+    kept.execute("SET GLOBAL TimeZone = 'Asia/Tokyo'")
+    elsewhere = Client(port, TOKEN)
+    lines.append(("parsed_elsewhere", "SELECT 1", elsewhere.prepare(question("SELECT 1"))))
+    lines.append(("parsed_drop_elsewhere", "SELECT 1; DROP TABLE t", elsewhere.prepare(question("SELECT 1; DROP TABLE t"))))
     first = client.prepare("SELECT x FROM range(24578) t(x)")
     # What the result is called by is the last field of the body.
     result = first[first.rfind(b"\xff\xff\5\0") + 4 : -2]

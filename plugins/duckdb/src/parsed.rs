@@ -53,12 +53,14 @@ const ENDS_OF_FILES: [&str; 21] = [
 const KNOWN_MAX: usize = 64;
 const KNOWN_BYTES_MAX: usize = 1 << 20;
 
-/// Asks what a text is, and whether binding it could bring new functions to the server.
+/// Asks what a text is, whether binding it could bring new functions to the server, and whether the server's clocks are in another zone than UTC, which a
+/// connection may change for itself unless the configuration is locked. Without the extension that knows zones there is none.
 pub fn question(text: &str) -> String {
     let list = |path: &str| format!("to_json(j->>'$..{path}')");
     format!(
         "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), {}, {}, {}, {}, {}, {}, \
-         CAST(current_setting('autoinstall_known_extensions') AS VARCHAR)\n\
+         CAST(current_setting('autoinstall_known_extensions') AS VARCHAR), \
+         CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR)\n\
          FROM (SELECT json_serialize_sql({}) AS j)",
         list("function_name"),
         list("function.function_name"),
@@ -82,6 +84,8 @@ pub struct Parsed {
     catalogs: Vec<String>,
     placeholders: Vec<String>,
     installs: bool,
+    /// Clocks are in another zone than UTC, and can be put to it.
+    pub is_elsewhere: bool,
 }
 
 impl Parsed {
@@ -99,14 +103,17 @@ impl Parsed {
             catalogs,
             placeholders,
             installs,
+            is_elsewhere,
         ] = chunk.columns.as_slice()
         else {
             return Err(malformed());
         };
         let installs = plain(installs, 0)? != "false";
+        let is_elsewhere = plain(is_elsewhere, 0)? == "true";
         if plain(error, 0)? != "false" {
             return Ok(Parsed {
                 installs,
+                is_elsewhere,
                 failure: Some((plain(kind, 0)?.to_owned(), plain(message, 0)?.to_owned())),
                 ..Parsed::default()
             });
@@ -131,6 +138,7 @@ impl Parsed {
             catalogs: names(catalogs)?,
             placeholders: names(placeholders)?,
             installs,
+            is_elsewhere,
         })
     }
 

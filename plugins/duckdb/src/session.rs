@@ -1,11 +1,11 @@
 //! A session: any number of requests under way, each on a connection of its own to the server.
 //!
-//! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, begins a
-//! transaction that only reads and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What has
-//! succeeded leaves its connection to the next statement that is known, whose message ends the transaction before it begins its own (`idle`), as long as
-//! others are under way, or until the host tells that nobody asks for anything; else the connection is ended, and the transaction with it, beside the answer
-//! (`outgoing`), and whatever failed has its own ended before that (`End`). A proxy that was too busy for a connection, or for the end of one, is asked again after a
-//! pause.
+//! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, puts
+//! the connection's clocks to UTC where the server's are not, begins a transaction that only reads and asks, all in one message (`Ask`; of a ping in two,
+//! `Begin` and `Probe`), and fetches what there is more (`Fetch`). What has succeeded leaves its connection to the next statement that is known, whose
+//! message ends the transaction before it begins its own (`idle`), as long as others are under way, or until the host tells that nobody asks for anything;
+//! else the connection is ended, and the transaction with it, beside the answer (`outgoing`), and whatever failed has its own ended before that (`End`). A
+//! proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -40,6 +40,8 @@ const END_PAUSE_MS: u32 = 100;
 const ANSWERS_MAX: u32 = 100_000;
 /// Begins a transaction in which DuckDB writes to no database.
 const BEGIN: &str = "BEGIN TRANSACTION READ ONLY;\n";
+/// Of a connection alone. Where a moment meets a clock without a zone, DuckDB reads that in the connection's zone.
+const IN_UTC: &str = "SET TimeZone = 'UTC'; ";
 /// Ends the one before it, on a connection that another statement has left.
 const LEAVE: &str = "ROLLBACK;\n";
 /// What it has to refuse, and the words in which it does.
@@ -59,6 +61,8 @@ pub struct Session {
     shapes: Shapes<Type>,
     texts: Texts<statements::Read>,
     known: Known,
+    /// Whether connections have to be put to UTC: the server says it beside what it says of a statement that is not known.
+    is_elsewhere: bool,
     jobs: Vec<Job>,
     /// The host tells when nobody asks for anything, and lets connections be ended then.
     is_told_idle: bool,
@@ -138,6 +142,7 @@ impl Machine for Session {
             shapes: Shapes::default(),
             texts: Texts::default(),
             known: Known::default(),
+            is_elsewhere: false,
             jobs: Vec::new(),
             is_told_idle: false,
         })
@@ -499,12 +504,13 @@ impl Session {
     /// What stands before a statement: DuckDB parses all of a message before it runs any of it, runs one statement after the other up to the first that
     /// fails, and answers the rows of the first that has some, which these have not.
     fn begins(&self) -> String {
+        let zone = if self.is_elsewhere { IN_UTC } else { "" };
         let Some((database, schema)) = &self.settings.database else {
-            return BEGIN.to_owned();
+            return format!("{zone}{BEGIN}");
         };
         let names = [Some(database), schema.as_ref()].into_iter().flatten();
         let names: Vec<String> = names.map(|name| identifier(name)).collect();
-        format!("USE {}; {BEGIN}", names.join("."))
+        format!("USE {}; {zone}{BEGIN}", names.join("."))
     }
 
     /// A statement was carried out.
@@ -512,6 +518,7 @@ impl Session {
         match (&job.stage, &mut job.work) {
             (Stage::Check, work) => {
                 let parsed = parsed_of(rows)?;
+                self.is_elsewhere = parsed.is_elsewhere;
                 match work {
                     Work::Query { statement, .. } => {
                         parsed.judge(statement.read.placeholders())?;

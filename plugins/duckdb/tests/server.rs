@@ -74,6 +74,36 @@ fn what_the_parser_refuses_is_not_run() {
     }
 }
 
+/// Where the server's clocks are in another zone each connection is put to UTC, also if the server says so beside a refusal.
+#[test]
+fn clocks_are_put_to_utc() {
+    let mut talk = Talk::usual();
+    let [one, three] = ["SELECT 1", "SELECT 3"].map(asked_within);
+    let elsewhere = format!("SET TimeZone = 'UTC'; {one}");
+    for (text_of, judged, asked) in [
+        ("SELECT 1", Some("parsed_elsewhere"), elsewhere.as_str()),
+        ("SELECT 1", None, elsewhere.as_str()),
+        ("SELECT 2", Some("parsed_drop_elsewhere"), ""),
+        ("SELECT 1", None, elsewhere.as_str()),
+        // Somebody has put the server to UTC.
+        ("SELECT 3", Some("parsed_one"), three.as_str()),
+        ("SELECT 1", None, one.as_str()),
+    ] {
+        talk.submit(query(text_of, vec![], LIMITS));
+        talk.hears(0, reply("connected")).unwrap();
+        if let Some(judged) = judged {
+            talk.hears(0, reply(judged)).unwrap();
+        }
+        if !asked.is_empty() {
+            assert_eq!(text(&talk.asked[0]), asked);
+            talk.hears(0, reply("numbers")).unwrap();
+        }
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        assert!(talk.asked.is_empty());
+    }
+}
+
 /// DuckDB's parser is asked of the very text that runs, with a name in the place of each value, and sees all of them.
 #[test]
 fn values_stand_where_the_parser_sees_them() {
