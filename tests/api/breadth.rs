@@ -1,4 +1,4 @@
-//! What sellers write for PostgreSQL and for SQLite, through souk and through the source's own client: the same values, to the last digit, or
+//! What sellers write for PostgreSQL, for SQLite and for DuckDB, through souk and through the source's own client: the same values, to the last digit, or
 //! the code with which it is refused. The statements are in the files of `breadth/`, a block each; `blocks.rs` says what is in a block, and
 //! who misses a statement adds one.
 //!
@@ -6,6 +6,7 @@
 //! it in a column. A statement with parameters is an asset's and answers one value.
 
 mod blocks;
+mod duckdb;
 mod postgres;
 mod spelling;
 mod sqlite;
@@ -14,7 +15,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use souk_tests::{Answer, Company, PgCluster};
+use souk_tests::{Answer, Company, DuckDb, PgCluster};
 
 use self::blocks::{Block, Refused};
 use self::spelling::{digits, records};
@@ -129,6 +130,36 @@ async fn what_sellers_write_for_sqlite_is_answered_to_the_last_digit() {
         faults.extend(fault(&seller, &connection, &block, told).await);
     }
     assert!(refused.len() >= 50 && answered >= 105, "{answered} answers");
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{}",
+        faults.len(),
+        faults.join("\n\n")
+    );
+}
+
+#[tokio::test]
+async fn what_sellers_write_for_duckdb_is_answered_to_the_last_digit() {
+    let server = DuckDb::start();
+    server.admin(duckdb::SCHEMA);
+    // As souk's connections are.
+    server.admin("SET TimeZone = 'UTC'");
+    let seller = host().await.company(&unique("breadth")).await;
+    let connection = seller.duckdb(&server, "breadth").await;
+    let before = duckdb::state(&server);
+    let refused = blocks::read(duckdb::REFUSED);
+    let mut faults = refusals(&seller, &connection, &refused).await;
+    let mut answered = 0;
+    for block in duckdb::ANSWERED.into_iter().flat_map(blocks::read) {
+        let told = duckdb::told(&server, &block);
+        answered += usize::from(has_values(&told));
+        faults.extend(fault(&seller, &connection, &block, told).await);
+    }
+    assert_eq!(duckdb::state(&server), before, "something was changed");
+    assert!(
+        refused.len() >= 145 && answered >= 190,
+        "{answered} answers"
+    );
     assert!(
         faults.is_empty(),
         "{}\n\n{}",

@@ -12,6 +12,7 @@
 //! | `-- refused STATUS CODE [code]` | it is not answered but refused so; `code` is the source's own (SQLSTATE, `SQLITE_AUTH`) or the fault's |
 //! | `-- answers {"column": value}` | a row of the answer, where the client of the tests cannot tell it: its SQLite has no mathematics |
 
+use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
 pub struct Block {
@@ -74,6 +75,19 @@ impl Block {
             return false;
         }
         true
+    }
+
+    /// The statement with a literal for each parameter, as its seller would try it.
+    pub fn filled(&self, literal: impl Fn(&Parameter) -> String) -> String {
+        let names = Regex::new(r"(^|[^:\w]):([A-Za-z_]\w*)").expect("a pattern");
+        let written = |found: &Captures<'_>| {
+            let mut parameters = self.parameters.iter();
+            match parameters.find(|parameter| parameter.name == &found[2]) {
+                Some(parameter) => format!("{}{}", &found[1], literal(parameter)),
+                None => found[0].to_owned(),
+            }
+        };
+        names.replace_all(self.sql, written).into_owned()
     }
 
     /// What a caller gives.

@@ -4,7 +4,6 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use regex::{Captures, Regex};
 use serde_json::Value;
 use souk_tests::PgCluster;
 use tokio_postgres::types::{Kind, Type};
@@ -41,7 +40,7 @@ pub async fn state(client: &Client) -> String {
 
 /// What the statement answers, with the block's values written into it.
 pub async fn told(client: &Client, block: &Block) -> Told {
-    let sql = with_values(block);
+    let sql = block.filled(literal);
     let statement = client.prepare(&sql).await;
     let statement = statement.unwrap_or_else(|error| panic!("{}: {error:?}", block.name));
     let columns = statement.columns();
@@ -89,19 +88,7 @@ fn told_column(name: &str, kind: &Type) -> Column {
     }
 }
 
-/// The statement with a literal for each parameter, as its seller would try it in psql.
-fn with_values(block: &Block) -> String {
-    let names = Regex::new(r"(^|[^:\w]):([A-Za-z_]\w*)").expect("a pattern");
-    let written = |found: &Captures<'_>| {
-        let mut parameters = block.parameters.iter();
-        match parameters.find(|parameter| parameter.name == &found[2]) {
-            Some(parameter) => format!("{}{}", &found[1], literal(parameter)),
-            None => found[0].to_owned(),
-        }
-    };
-    names.replace_all(block.sql, written).into_owned()
-}
-
+/// As it would be tried in psql.
 fn literal(parameter: &Parameter) -> String {
     let kind = match parameter.kind {
         "integer" => "bigint",
