@@ -53,6 +53,8 @@ const IS_SET: u16 = 1 << 11;
 const CHARACTER_BYTES: u32 = 4;
 /// `decimals` of what has no fixed number of them.
 const DECIMALS_MAX: u8 = 6;
+/// Up to here every whole number is a FLOAT, and has no shorter form than its digits.
+const FLOAT_EXACT_MAX: f32 = 16_777_216.0;
 
 /// What the server says of a column.
 pub struct Definition<'a> {
@@ -356,13 +358,13 @@ fn decimal(value: &[u8], into: &mut ColumnBuilder) -> Result<(), Error> {
     }
 }
 
-/// The number whose shortest decimal form is this one's.
+/// The number whose shortest decimal form is this one's: `1e38`, not `9.999999680285692e37`.
 fn shortest(value: f32) -> f64 {
     let wide = f64::from(value);
-    if value.fract() == 0.0 {
-        return wide;
+    match value.fract() == 0.0 && value.abs() <= FLOAT_EXACT_MAX {
+        true => wide,
+        false => value.to_string().parse().unwrap_or(wide),
     }
-    value.to_string().parse().unwrap_or(wide)
 }
 
 fn bits(value: &[u8]) -> Result<u64, Error> {
@@ -529,6 +531,13 @@ mod tests {
             value(Reading::F32, &16_777_216f32.to_le_bytes()),
             "16777216.0"
         );
+        for (single, told) in [
+            (1e38f32, "1e38"),
+            (f32::MAX, "3.4028235e38"),
+            (123_456_792f32, "123456790.0"),
+        ] {
+            assert_eq!(value(Reading::F32, &single.to_le_bytes()), told);
+        }
         assert_eq!(value(Reading::Decimal, b"\x07-12.340"), "-12.340");
         assert_eq!(value(Reading::Decimal, b"\x0800012.30"), "12.30");
         assert_eq!(value(Reading::Decimal, b"\x0500.30"), "0.30");
