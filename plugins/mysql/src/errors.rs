@@ -65,7 +65,8 @@ impl ServerError {
         self.number == 1193
     }
 
-    /// The error of the contract. `bound`: the caller's values were part of the statement.
+    /// The error of the contract. `bound`: the caller's values were part of what ran. What is wrong with the statement itself the server has
+    /// mostly said before that, when it was prepared.
     pub fn blame(self, bound: bool) -> Error {
         let error = match self.number {
             1045 | 1698 => Error::authentication(
@@ -108,6 +109,23 @@ impl ServerError {
                 "unknown_column",
                 "the statement names a column that does not exist",
             ),
+            // Found where the statement runs, not where it is prepared: a search, a pattern, a document or a path of the caller's that the
+            // server cannot read, a text in a character set that a column does not have, a number that a function does not take.
+            1064
+            | 1139
+            | 1267
+            | 1270
+            | 1271
+            | 3143
+            | 3684..=3699
+            | 3854
+            | 3988
+            | 4024
+            | 4036..=4044
+                if bound =>
+            {
+                refused_value()
+            }
             1064 | 1065 | 1149 => {
                 Error::source_failed("syntax_error", "the database cannot read the statement")
             }
@@ -170,4 +188,32 @@ impl ServerError {
 
 fn refused_value() -> Error {
     Error::invalid_request("invalid_value", "the database refused a value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::ErrorClass;
+
+    /// What a statement runs into only with the caller's values is the caller's; the same number of a statement that is prepared, or has no
+    /// values, is the seller's.
+    #[test]
+    fn values_are_blamed_on_who_gave_them() {
+        let error = |number: u16| ServerError {
+            number,
+            sqlstate: "HY000".to_owned(),
+            text: "told".to_owned(),
+        };
+        for number in [1064, 1139, 1267, 3143, 3685, 3988, 4024, 4037, 4038, 4042] {
+            let caller = error(number).blame(true);
+            assert_eq!(caller.class, ErrorClass::InvalidRequest, "{number}");
+            assert_eq!(caller.code, "invalid_value", "{number}");
+            let seller = error(number).blame(false);
+            assert_eq!(seller.class, ErrorClass::Source, "{number}");
+        }
+        for number in [1054, 1111, 1242, 1644, 4000] {
+            let seller = error(number).blame(true);
+            assert_eq!(seller.class, ErrorClass::Source, "{number}");
+        }
+    }
 }
