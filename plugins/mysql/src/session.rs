@@ -18,6 +18,8 @@ const PROBE: &str = "DELETE FROM souk_read_only_probe WHERE 1 = 0";
 const BEGIN: &str = "START TRANSACTION READ ONLY";
 /// Whatever `completion_type` of the server is: nothing begins, and the session stays.
 const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
+/// What a statement has locked by name stays beyond its transaction.
+const UNLOCK: &str = "DO RELEASE_ALL_LOCKS()";
 const ABSORB: &str = "DO 0";
 /// The errands of a session are one at a time.
 const STOP: u32 = 0;
@@ -87,6 +89,8 @@ enum Awaited {
     Execute,
     Probe,
     End,
+    /// The end of locks by name. Where it fails the session ends, and they end with it.
+    Unlock,
     /// May be struck by what was meant for the one before.
     Absorb,
     /// `KILL QUERY` of another session.
@@ -244,6 +248,7 @@ impl Session {
             return step.failed(ask.id, Error::internal("lost", "a statement was lost"));
         };
         let (number, wanted) = (statement.id, statement.parameters);
+        let locks = statement.locks;
         let known = statement.shape.clone();
         let mut command = Vec::with_capacity(128);
         if let Err(error) = parameters::execute(&mut command, number, wanted, &ask.parameters) {
@@ -254,6 +259,9 @@ impl Session {
         step.send(&command);
         self.awaited.push_back(Awaited::Execute);
         self.command(END, Awaited::End, step);
+        if locks {
+            self.command(UNLOCK, Awaited::Unlock, step);
+        }
         self.job = Some(Job::Execute(Execute::new(ask, place, known)));
     }
 

@@ -19,6 +19,8 @@ pub struct Statement {
     /// Its number at the server.
     pub id: u32,
     pub parameters: usize,
+    /// It may take locks that no end of a transaction gives up.
+    pub locks: bool,
     /// What its last result looked like. Of `SELECT ?` that depends on the value.
     pub shape: Option<Rc<Shape>>,
     used: u64,
@@ -167,6 +169,7 @@ impl Statements {
             }
         };
         let evicted = self.slots[place].replace(Statement {
+            locks: locks(&text),
             text,
             id,
             parameters,
@@ -219,6 +222,11 @@ pub fn reads(text: &str) -> bool {
         .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
 }
 
+/// Whether the text names the function that takes a lock for the session. One that is called by a function of the seller's own is not seen.
+fn locks(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("get_lock")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,6 +256,12 @@ mod tests {
         ] {
             assert!(!reads(text), "{text}");
         }
+    }
+
+    #[test]
+    fn locks_of_a_session_are_seen() {
+        assert!(locks("SELECT Get_Lock('x', 1)"));
+        assert!(!locks("SELECT IS_FREE_LOCK('x')"));
     }
 
     /// The cache keeps 64 statements and lets the one go that was used longest ago.

@@ -674,6 +674,24 @@ fn errors_have_their_class() {
         class_and_code(&error),
         (ErrorClass::InvalidRequest, "invalid_value")
     );
+    // What only the caller's value makes wrong is the caller's, whatever its SQLSTATE.
+    for (sql, value) in [
+        ("SELECT id FROM items WHERE name REGEXP ?", "("),
+        (
+            "SELECT a FROM JSON_TABLE(?, '$[*]' COLUMNS (a INT PATH '$')) AS t",
+            "[1, 2",
+        ),
+        ("SELECT _latin1 'x' COLLATE latin1_bin = ?", "🦀"),
+    ] {
+        let error = owner.query(sql, vec![Value::Text(value.into())]).error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::InvalidRequest, "invalid_value"),
+            "{sql}: {error:?}"
+        );
+    }
+    let error = owner.query("SELECT 'x' REGEXP '('", vec![]).error();
+    assert_eq!(error.class, ErrorClass::Source);
     assert_eq!(owner.scalar("SELECT 1"), "1");
 
     // A session that is ended by others ends.
@@ -684,6 +702,26 @@ fn errors_have_their_class() {
     wait_for(server, &thread, "SLEEP");
     server.admin(&format!("KILL {thread}"));
     assert_eq!(owner.wait(id).unwrap_err().class, ErrorClass::Unavailable);
+}
+
+/// A lock that a statement takes by name is given up behind it, also where it fails, and the session goes on.
+#[test]
+fn locks_are_given_up() {
+    let server = MariaDb::shared();
+    let database = server.database("");
+    let mut wire = wire(server, &database);
+    let is_free = || server.admin("SELECT IS_FREE_LOCK('souk_unlock')") == "1";
+    assert_eq!(wire.scalar("SELECT GET_LOCK('souk_unlock', 0)"), "1");
+    assert!(is_free());
+    let error = wire
+        .query(
+            "SELECT GET_LOCK('souk_unlock', 0) + 9223372036854775807",
+            vec![],
+        )
+        .error();
+    assert_eq!(error.source_code.as_deref(), Some("22003"));
+    assert!(is_free());
+    assert_eq!(wire.scalar("SELECT 1"), "1");
 }
 
 /// Until the server's list of processes has the statement.
