@@ -1,5 +1,5 @@
-//! What sellers write for PostgreSQL, for SQLite and for DuckDB, through souk and through the source's own client: the same values, to the last digit, or
-//! the code with which it is refused. The statements are in the files of `breadth/`, a block each; `blocks.rs` says what is in a block, and
+//! What sellers write for PostgreSQL, MariaDB, SQLite and DuckDB, through souk and through the source's own client: the same values, to the last
+//! digit, or the code with which it is refused. The statements are in the files of `breadth/`, a block each; `blocks.rs` says what is in a block, and
 //! who misses a statement adds one.
 //!
 //! A statement without parameters is an endpoint's and answers rows, which are compared without their order: one that is about an order shows
@@ -7,6 +7,7 @@
 
 mod blocks;
 mod duckdb;
+mod mariadb;
 mod postgres;
 mod spelling;
 mod sqlite;
@@ -15,7 +16,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use souk_tests::{Answer, Company, DuckDb, PgCluster};
+use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster};
 
 use self::blocks::{Block, Refused};
 use self::spelling::{digits, records};
@@ -160,6 +161,40 @@ async fn what_sellers_write_for_duckdb_is_answered_to_the_last_digit() {
         refused.len() >= 145 && answered >= 190,
         "{answered} answers"
     );
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{}",
+        faults.len(),
+        faults.join("\n\n")
+    );
+}
+
+#[tokio::test]
+async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
+    let server = MariaDb::shared();
+    let database = server.database(mariadb::SCHEMA);
+    let seller = host().await.company(&unique("breadth")).await;
+    let connection = seller.mariadb(server, &database).await;
+    let before = mariadb::state(server, &database);
+    let refused = blocks::read(mariadb::REFUSED);
+    let mut faults = refusals(&seller, &connection, &refused).await;
+    assert_eq!(
+        mariadb::state(server, &database),
+        before,
+        "something was changed"
+    );
+    let mut answered = 0;
+    for block in mariadb::ANSWERED.into_iter().flat_map(blocks::read) {
+        let told = mariadb::told(server, &database, &block);
+        answered += usize::from(has_values(&told));
+        faults.extend(fault(&seller, &connection, &block, told).await);
+    }
+    assert_eq!(
+        mariadb::state(server, &database),
+        before,
+        "something was changed, or is still locked"
+    );
+    assert!(refused.len() >= 80 && answered >= 195, "{answered} answers");
     assert!(
         faults.is_empty(),
         "{}\n\n{}",

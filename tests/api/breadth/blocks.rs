@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `-- :name type JSON` | a parameter: what it is declared to be, and the value that is given |
 //! | `-- refused STATUS CODE [code]` | it is not answered but refused so; `code` is the source's own (SQLSTATE, `SQLITE_AUTH`) or the fault's |
-//! | `-- answers {"column": value}` | a row of the answer, where the client of the tests cannot tell it: its SQLite has no mathematics |
+//! | `-- answers {"column": value}` | a row of the answer, where the client of the tests cannot tell it: its SQLite has no mathematics, and a value may be one that no literal is |
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};

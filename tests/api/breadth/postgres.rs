@@ -88,7 +88,7 @@ fn told_column(name: &str, kind: &Type) -> Column {
     }
 }
 
-/// As it would be tried in psql.
+/// A value as its seller would write it in psql.
 fn literal(parameter: &Parameter) -> String {
     let kind = match parameter.kind {
         "integer" => "bigint",
