@@ -8,8 +8,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
+mod answer;
 mod reader;
 mod table;
+pub use answer::{Answer, Reading, Telling};
 pub use reader::{Reader, Written};
 pub use table::{Cell, Kind, Table};
 
@@ -24,16 +26,14 @@ pub fn utf8(document: &[u8]) -> serde_json::Result<&str> {
     std::str::from_utf8(document).map_err(serde_json::Error::custom)
 }
 
-/// An object that is read a member at a time, in the order in which they come: what stands before decides what becomes of what follows.
-pub trait Members<'a> {
-    /// Takes the value of the member of this name.
-    fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()>;
-}
-
-/// Reads a document that is such an object.
-pub fn members<'a>(document: &'a [u8], into: &mut impl Members<'a>) -> serde_json::Result<()> {
+/// Reads a document that is an object, a member at a time, in the order in which they come: what stands before decides what becomes of what
+/// follows. `member` is told the name of each, and takes its value.
+pub fn members<'a>(
+    document: &'a [u8],
+    member: impl FnMut(&str, &mut Reader<'a>) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
     let mut from = Reader::of(utf8(document)?);
-    from.object(|name, value| into.member(name, value))?;
+    from.object(member)?;
     from.end()
 }
 
@@ -274,30 +274,20 @@ mod tests {
         assert!(super::read::<&str>(b"\"\xff\"").is_err());
     }
 
-    /// What came before, and what is read then.
-    #[derive(Default)]
-    struct Seen {
-        order: String,
-        number: Option<u32>,
-    }
-
-    impl<'a> Members<'a> for Seen {
-        fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
-            self.order.push_str(name);
-            match name {
-                "n" => once(&mut self.number, from),
-                _ => from.skip(),
-            }
-        }
-    }
-
     /// Members are read in their order, a value once, and what is no object is told without its content.
     #[test]
     fn members_are_read_one_by_one() {
         let read = |document: &str| {
-            let mut seen = Seen::default();
-            match members(document.as_bytes(), &mut seen) {
-                Ok(()) => Ok((seen.order, seen.number)),
+            let (mut order, mut number) = (String::new(), None::<u32>);
+            let read = members(document.as_bytes(), |name, from| {
+                order.push_str(name);
+                match name {
+                    "n" => once(&mut number, from),
+                    _ => from.skip(),
+                }
+            });
+            match read {
+                Ok(()) => Ok((order, number)),
                 Err(error) => Err(error.to_string()),
             }
         };
@@ -314,7 +304,7 @@ mod tests {
             let error = read(document).unwrap_err();
             assert!(error.contains(why) && !error.contains("secret"), "{error}");
         }
-        assert!(members(b"{\"\xff\":1}", &mut Seen::default()).is_err());
+        assert!(members(b"{\"\xff\":1}", |_, from| from.skip()).is_err());
     }
 
     #[test]

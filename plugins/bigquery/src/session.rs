@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use souk_sdk::json::{Reading, Telling};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
@@ -14,7 +15,7 @@ use souk_sdk::{
 use crate::answers::{Datasets, Job as DryJob, JobReference, answer, malformed, read};
 use crate::api::Api;
 use crate::catalog::Catalog;
-use crate::reading::{self, Reading, Telling};
+use crate::reading;
 use crate::settings::{self, Settings};
 use crate::types::Type;
 
@@ -73,7 +74,7 @@ struct Run {
 
 /// Where its rows go.
 enum Sink {
-    Result(Reading),
+    Result(Reading<Type>),
     Catalog(Catalog),
 }
 

@@ -41,6 +41,10 @@ impl Kind for Type {
             _ => Err(malformed()),
         }
     }
+
+    fn malformed() -> Error {
+        malformed()
+    }
 }
 
 /// Appends a scalar.

@@ -29,7 +29,7 @@ pub struct Statement<'a> {
     pub status: Status,
     pub manifest: Option<Manifest<'a>>,
     pub result: Option<Chunk<'a>>,
-    /// Rows were told while the answer was read.
+    /// Rows were told.
     pub is_told: bool,
 }
 
@@ -82,7 +82,6 @@ pub struct Chunk<'a> {
     /// Where rows lie elsewhere, which nobody asked for.
     external_links: Option<&'a RawValue>,
     taken: Cell<u64>,
-    is_told: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,31 +123,29 @@ impl Statement<'_> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Takes a member of it. Rows are kept as they stand.
+    /// Takes a member of it, but for its rows.
     pub fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
         match name {
             "chunk_index" => once(&mut self.index, from),
             "next_chunk_index" => once(&mut self.next, from),
-            "data_array" if self.is_told => Err(serde_json::Error::duplicate_field("data_array")),
-            "data_array" => once(&mut self.data_array, from),
             "external_links" => once(&mut self.external_links, from),
             _ => from.skip(),
         }
     }
 
-    /// Whether there are no rows of it so far.
-    pub fn is_empty(&self) -> bool {
-        self.data_array.is_none() && self.external_links.is_none() && !self.is_told
+    /// Whether its rows lie elsewhere.
+    pub fn lies_elsewhere(&self) -> bool {
+        self.external_links.is_some()
+    }
+
+    /// Takes its rows as they stand, where they were not told while the answer was read.
+    pub fn keep(&mut self, rows: Option<&'a RawValue>) {
+        self.data_array = rows;
     }
 
     /// So many of its rows were told.
-    pub fn tells(&mut self, rows: u64) {
+    pub fn told(&mut self, rows: u64) {
         self.taken.set(rows);
-        self.is_told = true;
-    }
-
-    pub fn is_told(&self) -> bool {
-        self.is_told
     }
 
     /// Its number, from 0 on.
@@ -186,7 +183,7 @@ impl<'a> Chunk<'a> {
 
     /// The rows that were kept.
     pub fn list(&self) -> Result<Option<&'a RawValue>, Error> {
-        if self.external_links.is_some() {
+        if self.lies_elsewhere() {
             return Err(malformed().detail("rows that lie elsewhere"));
         }
         let Some(rows) = self.data_array.filter(|rows| rows.get() != "null") else {

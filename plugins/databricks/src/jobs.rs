@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use souk_sdk::json::Reading;
 use souk_sdk::looks::Look;
 use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
@@ -14,9 +15,9 @@ use crate::catalog::{self, Listing};
 use crate::described::{Description, Known, describe};
 use crate::parameters::Bound;
 use crate::ping::{self, Ping};
-use crate::reading::Reading;
 use crate::settings::Settings;
 use crate::statements::{self, Prepared, prepare};
+use crate::types::Sent;
 
 /// A description has a row for each column.
 const DESCRIBED_ROWS_MAX: u32 = COLUMNS_MAX as u32;
@@ -65,7 +66,7 @@ pub struct Reader {
     /// Until it is described, what is known of that.
     pub description: Description,
     pub described: Option<Rc<Description>>,
-    pub reading: Reading,
+    pub reading: Reading<Sent>,
 }
 
 pub enum Stage {

@@ -4,40 +4,29 @@
 use std::rc::Rc;
 
 use serde::de::Error as _;
-use souk_sdk::json::{self, Reader, Table, once};
-use souk_sdk::results::{Shape, Shapes, Told};
-use souk_sdk::{Column, Error, HttpResponse, Limits, Step};
+use souk_sdk::json::{self, Answer, Reader, Telling, once};
+use souk_sdk::results::{Shape, Shapes};
+use souk_sdk::{Column, Error, HttpResponse};
 
 use crate::answers::{Chunk, Manifest, State, Statement, Status, malformed, part_once};
 use crate::described::Description;
 use crate::errors::{columns_changed, truncated};
 use crate::types::{self, Sent, Type, Way};
 
-/// A result as far as it was read.
-#[derive(Default)]
-pub struct Reading {
-    shape: Option<Rc<Shape<Sent>>>,
-    told: Told,
-}
-
-/// Where the rows of an answer go.
-pub struct Telling<'s> {
-    pub id: u32,
-    pub limits: &'s Limits,
+/// Rows of a statement's answers that are wanted.
+pub struct Wanted<'s> {
+    pub telling: Telling<'s, Sent>,
     /// What was asked for in other words than the statement's own.
     pub exact: Option<&'s Description>,
-    pub reading: &'s mut Reading,
-    pub shapes: &'s mut Shapes<Sent>,
-    pub step: &'s mut Step,
 }
 
 /// Reads how it is with a statement. The first rows of one that has ended well are told if they are wanted, with the columns.
 pub fn statement<'a>(
     response: &'a HttpResponse,
-    telling: Option<Telling<'_>>,
+    wanted: Option<Wanted<'_>>,
 ) -> Result<Statement<'a>, Error> {
-    let mut page = Page::new(telling);
-    let read = read(response, |name, value| page.of_statement(name, value));
+    let mut page = Page::new(wanted);
+    let read = json::members(&response.body, |name, from| page.of_statement(name, from));
     page.end(read)?;
     let (Some(statement_id), Some(status)) = (page.statement_id, page.status) else {
         return Err(malformed().detail("an answer without a statement"));
@@ -46,7 +35,7 @@ pub fn statement<'a>(
         statement_id,
         status,
         manifest: page.manifest,
-        is_told: page.chunk.as_ref().is_some_and(Chunk::is_told),
+        is_told: page.rows.told().is_some(),
         result: page.chunk,
     })
 }
@@ -54,22 +43,12 @@ pub fn statement<'a>(
 /// Reads more rows, which are told if they are wanted.
 pub fn chunk<'a>(
     response: &'a HttpResponse,
-    telling: Option<Telling<'_>>,
+    wanted: Option<Wanted<'_>>,
 ) -> Result<Chunk<'a>, Error> {
-    let mut page = Page::new(telling);
-    let read = read(response, |name, value| page.of_chunk(name, value));
+    let mut page = Page::new(wanted);
+    let read = json::members(&response.body, |name, from| page.of_chunk(name, from));
     page.end(read)?;
     Ok(page.chunk.unwrap_or_default())
-}
-
-/// Reads an object, of which `member` takes each member.
-fn read<'a>(
-    response: &'a HttpResponse,
-    member: impl FnMut(&str, &mut Reader<'a>) -> serde_json::Result<()>,
-) -> serde_json::Result<()> {
-    let mut from = Reader::of(json::utf8(&response.body)?);
-    from.object(member)?;
-    from.end()
 }
 
 /// An answer as far as it was read.
@@ -78,19 +57,19 @@ struct Page<'a, 's> {
     status: Option<Status>,
     manifest: Option<Manifest<'a>>,
     chunk: Option<Chunk<'a>>,
-    telling: Option<Telling<'s>>,
-    refused: Option<Error>,
+    rows: Answer<'a, 's, Sent>,
+    exact: Option<&'s Description>,
 }
 
 impl<'a, 's> Page<'a, 's> {
-    fn new(telling: Option<Telling<'s>>) -> Page<'a, 's> {
+    fn new(wanted: Option<Wanted<'s>>) -> Page<'a, 's> {
         Page {
             statement_id: None,
             status: None,
             manifest: None,
             chunk: None,
-            telling,
-            refused: None,
+            exact: wanted.as_ref().and_then(|wanted| wanted.exact),
+            rows: Answer::new("data_array", wanted.map(|wanted| wanted.telling)),
         }
     }
 
@@ -113,86 +92,63 @@ impl<'a, 's> Page<'a, 's> {
 
     fn of_chunk(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
         let chunk = self.chunk.get_or_insert_default();
-        let (status, manifest) = (self.status.as_ref(), self.manifest.as_ref());
-        match &mut self.telling {
-            Some(telling)
-                if name == "data_array" && chunk.is_empty() && telling.knows(status, manifest) =>
-            {
-                let told = telling.rows(manifest, |table| table.rows(from));
-                let rows = told.map_err(|error| {
-                    self.refused = Some(error);
-                    serde_json::Error::custom("rows are not taken")
-                })?;
-                chunk.tells(rows);
-                Ok(())
-            }
-            _ => chunk.member(name, from),
+        if name != "data_array" {
+            return chunk.member(name, from);
         }
+        let is_known = !chunk.lies_elsewhere() && self.is_known();
+        let (manifest, exact) = (self.manifest.as_ref(), self.exact);
+        self.rows.take(is_known, from, |telling, from| {
+            tell(telling, manifest, exact, from)
+        })
+    }
+
+    /// Whether it is known what rows are, and of nothing that they are not those of a statement that has ended well.
+    fn is_known(&self) -> bool {
+        let is_over = |status: &Status| matches!(status.state(), Ok(State::Succeeded));
+        let is_described = self.manifest.is_some() || self.rows.is_described();
+        self.status.as_ref().is_none_or(is_over) && is_described
     }
 
     /// What reading it has come to. Rows that were kept are told, or that there are none.
     fn end(&mut self, read: serde_json::Result<()>) -> Result<(), Error> {
-        if let Some(error) = self.refused.take() {
-            return Err(error);
+        self.rows.end(read)?;
+        if let Some(chunk) = &mut self.chunk {
+            chunk.keep(self.rows.kept());
         }
-        read.map_err(|error| malformed().detail(error.to_string()))?;
-        let (status, manifest) = (self.status.as_ref(), self.manifest.as_ref());
-        let Some(telling) = &mut self.telling else {
-            return Ok(());
-        };
-        if !telling.knows(status, manifest) {
+        if !self.rows.is_wanted() || !self.is_known() {
             return Ok(());
         }
         let chunk = self.chunk.get_or_insert_default();
-        let kept = chunk.list()?;
-        if !chunk.is_told() {
-            let rows = telling.rows(manifest, |table| match kept {
-                Some(kept) => table.rows(&mut Reader::of(kept.get())),
-                None => Ok(()),
-            })?;
-            chunk.tells(rows);
-        }
+        // Which they have to be.
+        chunk.list()?;
+        let (manifest, exact) = (self.manifest.as_ref(), self.exact);
+        self.rows
+            .tell_kept(|telling, from| tell(telling, manifest, exact, from))?;
+        chunk.told(self.rows.told().unwrap_or_default());
         Ok(())
     }
 }
 
-impl Telling<'_> {
-    /// Whether it is known what rows are, and of nothing that they are not those of a statement that has ended well.
-    fn knows(&self, status: Option<&Status>, manifest: Option<&Manifest<'_>>) -> bool {
-        let is_over = |status: &Status| matches!(status.state(), Ok(State::Succeeded));
-        status.is_none_or(is_over) && (manifest.is_some() || self.reading.shape.is_some())
-    }
-
-    /// Tells the columns, if they are not told, and the rows that `read` reads. How many there were.
-    fn rows(
-        &mut self,
-        manifest: Option<&Manifest<'_>>,
-        read: impl FnOnce(&mut Table<'_, Sent>) -> serde_json::Result<()>,
-    ) -> Result<u64, Error> {
-        let shape = self.shape(manifest)?;
-        let batches = self.reading.told.page(&shape, self.limits);
-        let mut table = Table::new(batches, self.limits, self.id, self.step, malformed);
-        let read = read(&mut table);
-        table.end(read)
-    }
-
-    fn shape(&mut self, manifest: Option<&Manifest<'_>>) -> Result<Rc<Shape<Sent>>, Error> {
-        if let Some(shape) = &self.reading.shape {
-            return Ok(shape.clone());
-        }
+/// Tells the columns, if they are not told, and the rows that stand there. How many there were.
+fn tell(
+    telling: &mut Telling<'_, Sent>,
+    manifest: Option<&Manifest<'_>>,
+    exact: Option<&Description>,
+    from: Option<&mut Reader<'_>>,
+) -> Result<u64, Error> {
+    let limits = telling.limits;
+    telling.describe(|shapes| {
         let manifest = manifest.ok_or_else(malformed)?;
         if manifest.truncated {
-            return Err(truncated(manifest.total_row_count, self.limits));
+            return Err(truncated(manifest.total_row_count, limits));
         }
         let described = manifest.schema.columns.ok_or_else(malformed)?.get();
-        let shape = match self.exact {
-            None => plain(described, self.shapes)?,
-            Some(exact) => in_other_words(described, exact, self.shapes)?,
-        };
-        self.step
-            .columns(self.id, shape.number, shape.columns.describe());
-        Ok(self.reading.shape.insert(shape).clone())
-    }
+        match exact {
+            None => plain(described, shapes),
+            Some(exact) => in_other_words(described, exact, shapes),
+        }
+    })?;
+    telling.rows(from, |from, table| table.rows(from))
 }
 
 /// The shape of a result as the API describes it.

@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::json::Telling;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::Places;
@@ -26,7 +27,7 @@ use crate::errors::{
 };
 use crate::jobs::{Job, Reader, Stage, Work};
 use crate::pauses;
-use crate::reading::{self, Telling};
+use crate::reading::{self, Wanted};
 use crate::settings::{self, Settings};
 use crate::token::{self, Token};
 use crate::types::Sent;
@@ -474,7 +475,7 @@ impl Session {
         match &job.stage {
             Stage::Chunk(id, number) => {
                 let (id, number) = (id.clone(), *number);
-                let chunk = reading::chunk(&response, self.telling(job, step))?;
+                let chunk = reading::chunk(&response, self.wanted(job, step))?;
                 self.chunk(job, &id, number, Some(&chunk), step)
             }
             _ => self.status(job, &response, step),
@@ -482,7 +483,7 @@ impl Session {
     }
 
     /// Where the rows of an answer go while it is read.
-    fn telling<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Telling<'s>> {
+    fn wanted<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Wanted<'s>> {
         let Work::Query(reader) = &mut job.work else {
             return None;
         };
@@ -497,19 +498,21 @@ impl Session {
         if job.over.is_some() {
             return None;
         }
-        Some(Telling {
-            id: job.id,
-            limits: &job.limits,
+        Some(Wanted {
+            telling: Telling {
+                id: job.id,
+                limits: &job.limits,
+                reading,
+                shapes: &mut self.shapes,
+                step,
+            },
             exact: Some(&**described).filter(|described| !described.is_plain()),
-            reading,
-            shapes: &mut self.shapes,
-            step,
         })
     }
 
     /// How it is with a statement.
     fn status(&mut self, job: &mut Job, response: &HttpResponse, step: &mut Step) -> Goes {
-        let (statement, told) = match reading::statement(response, self.telling(job, step)) {
+        let (statement, told) = match reading::statement(response, self.wanted(job, step)) {
             Ok(statement) => (statement, Ok(())),
             // How it is with it may stand behind what is refused.
             Err(error) => (reading::statement(response, None)?, Err(error)),

@@ -60,6 +60,10 @@ impl Kind for Sent {
             (Type::Moment, _) => Err(malformed()),
         }
     }
+
+    fn malformed() -> Error {
+        malformed()
+    }
 }
 
 /// A text, or nothing where there is none.

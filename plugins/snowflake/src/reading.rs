@@ -4,9 +4,8 @@
 use std::rc::Rc;
 
 use serde::de::Error as _;
-use serde_json::value::RawValue;
-use souk_sdk::json::{Reader, Table, once};
-use souk_sdk::results::{Shape, Shapes, Told};
+use souk_sdk::json::{self, Answer, Reader, Telling, once};
+use souk_sdk::results::{Shape, Shapes};
 use souk_sdk::{Error, Limits, Step};
 
 use crate::answers::{self, Body, Head, MetaData};
@@ -21,40 +20,29 @@ const PARTITIONS_MAX: usize = 10_000;
 /// A result as far as it was read.
 #[derive(Default)]
 pub struct Reading {
-    shape: Option<Rc<Shape<Type>>>,
-    told: Told,
+    pub rows: json::Reading<Type>,
+    pub parts: Parts,
+}
+
+/// Parts of a result.
+#[derive(Default)]
+pub struct Parts {
+    /// How many there are; none, as long as that is not known.
+    count: usize,
+    /// The one that is read next.
+    next: usize,
     /// Rows that there are, and those that came.
     rows: u64,
     came: u64,
-    partitions: usize,
-    /// The part that is read next.
-    next: usize,
+}
+
+/// Rows of an answer that are wanted.
+pub struct Wanted<'s> {
+    pub telling: Telling<'s, Type>,
+    pub parts: &'s mut Parts,
 }
 
 impl Reading {
-    /// Tells the columns.
-    fn begin(
-        &mut self,
-        id: u32,
-        described: &MetaData<'_>,
-        limits: &Limits,
-        shapes: &mut Shapes<Type>,
-        step: &mut Step,
-    ) -> Result<(), Error> {
-        if described.num_rows > u64::from(limits.rows_max) {
-            return Err(Error::too_many_rows(limits.rows_max));
-        }
-        self.rows = described.num_rows;
-        self.partitions = described.partition_info.len().max(1);
-        if self.partitions > PARTITIONS_MAX {
-            return Err(malformed());
-        }
-        let shape = shape_of(shapes, described.row_type.get())?;
-        step.columns(id, shape.number, shape.columns.describe());
-        self.shape = Some(shape);
-        Ok(())
-    }
-
     /// Tells rows of a part that came compressed, as they are handed on; whether these were the last of it is handed back.
     pub fn rows(
         &mut self,
@@ -63,11 +51,11 @@ impl Reading {
         step: &mut Step,
         hand_on: impl FnOnce(&mut dyn FnMut(&Row) -> Result<(), Error>) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let shape = self.shape.clone().ok_or_else(malformed)?;
-        let mut batches = self.told.page(&shape, limits);
+        let columns = self.rows.shape().ok_or_else(malformed)?.types.len();
+        let mut batches = self.rows.page(limits).ok_or_else(malformed)?;
         let mut came = 0;
         let is_over = hand_on(&mut |row| {
-            if row.len() != shape.types.len() {
+            if row.len() != columns {
                 return Err(malformed());
             }
             came += 1;
@@ -77,14 +65,16 @@ impl Reading {
         })?;
         let rest = batches.rest();
         rest.into_iter().for_each(|batch| step.batch(id, batch));
-        self.came += came;
-        self.next += usize::from(is_over);
+        self.parts.came += came;
+        self.parts.next += usize::from(is_over);
         Ok(is_over)
     }
+}
 
+impl Parts {
     /// The part to ask for next; `None`: all have come, and all of their rows.
     pub fn next(&self) -> Result<Option<usize>, Error> {
-        match self.next < self.partitions {
+        match self.next < self.count {
             true => Ok(Some(self.next)),
             false if self.came == self.rows => Ok(None),
             false => Err(Error::source_failed(
@@ -93,44 +83,43 @@ impl Reading {
             )),
         }
     }
+
+    /// A part of so many rows was told. With the first one comes how many there are.
+    fn told(&mut self, rows: u64, described: Option<&MetaData<'_>>) {
+        if let (0, Some(described)) = (self.count, described) {
+            self.count = partitions(described);
+            self.rows = described.num_rows;
+        }
+        self.came += rows;
+        self.next += 1;
+    }
 }
 
-/// Where the rows of an answer go.
-pub struct Telling<'s> {
-    pub id: u32,
-    pub limits: &'s Limits,
-    pub reading: &'s mut Reading,
-    pub shapes: &'s mut Shapes<Type>,
-    pub step: &'s mut Step,
+fn partitions(described: &MetaData<'_>) -> usize {
+    described.partition_info.len().max(1)
 }
 
 /// Reads an answer. Its rows are told if they are wanted and described, by it or by one before, with the first ones the columns.
-pub fn answer<'a>(body: &'a Body<'_>, telling: Option<Telling<'_>>) -> Result<Head<'a>, Error> {
+pub fn answer<'a>(body: &'a Body<'_>, wanted: Option<Wanted<'_>>) -> Result<Head<'a>, Error> {
+    let (telling, parts) = wanted.map(|wanted| (wanted.telling, wanted.parts)).unzip();
     let mut page = Page {
         head: Head::default(),
-        kept: None,
         has_data: false,
-        telling,
-        is_told: false,
-        refused: None,
+        rows: Answer::new("data", telling),
     };
     let read = page.read(body.text()?);
-    if let Some(error) = page.refused.take() {
-        return Err(error);
+    page.end(read)?;
+    if let (Some(parts), Some(rows)) = (parts, page.rows.told()) {
+        parts.told(rows, page.head.result_set_meta_data.as_ref());
     }
-    read.map_err(unreadable)?;
-    page.whole()
+    Ok(page.head)
 }
 
 /// An answer as far as it was read.
 struct Page<'a, 's> {
     head: Head<'a>,
-    /// Rows that stand before what they are, or that nobody wants.
-    kept: Option<&'a RawValue>,
     has_data: bool,
-    telling: Option<Telling<'s>>,
-    is_told: bool,
-    refused: Option<Error>,
+    rows: Answer<'a, 's, Type>,
 }
 
 impl<'a> Page<'a, '_> {
@@ -150,71 +139,55 @@ impl<'a> Page<'a, '_> {
     }
 
     fn data(&mut self, from: &mut Reader<'a>) -> serde_json::Result<()> {
+        // Not even `null` stands beside them.
         if std::mem::replace(&mut self.has_data, true) {
             return Err(serde_json::Error::duplicate_field("data"));
         }
+        let is_known = self.is_known();
         let described = self.head.result_set_meta_data.as_ref();
-        match &mut self.telling {
-            Some(telling) if telling.knows(described) => {
-                self.is_told = true;
-                let told = telling.rows(described, |table| table.rows(from));
-                told.map_err(|error| {
-                    self.refused = Some(error);
-                    serde_json::Error::custom("rows are not taken")
-                })
-            }
-            _ => once(&mut self.kept, from),
-        }
+        self.rows.take(is_known, from, |telling, from| {
+            tell(telling, described, from)
+        })
     }
 
-    /// Tells rows that were kept.
-    fn whole(self) -> Result<Head<'a>, Error> {
-        let described = self.head.result_set_meta_data.as_ref();
-        if let (Some(mut telling), false) = (self.telling, self.is_told)
-            && telling.knows(described)
-        {
-            if !self.has_data {
-                return Err(unreadable("an answer without rows"));
-            }
-            telling.rows(described, |table| match self.kept {
-                Some(kept) => table.rows(&mut Reader::of(kept.get())),
-                None => Ok(()),
-            })?;
+    /// Whether it is known what rows are.
+    fn is_known(&self) -> bool {
+        self.head.result_set_meta_data.is_some() || self.rows.is_described()
+    }
+
+    /// What reading it has come to. Rows that were kept are told.
+    fn end(&mut self, read: serde_json::Result<()>) -> Result<(), Error> {
+        self.rows.end(read)?;
+        if !self.rows.is_wanted() || !self.is_known() {
+            return Ok(());
         }
-        Ok(self.head)
+        if !self.has_data {
+            return Err(unreadable("an answer without rows"));
+        }
+        let described = self.head.result_set_meta_data.as_ref();
+        self.rows
+            .tell_kept(|telling, from| tell(telling, described, from))
     }
 }
 
-impl Telling<'_> {
-    /// Whether it is known what rows are.
-    fn knows(&self, described: Option<&MetaData<'_>>) -> bool {
-        described.is_some() || self.reading.shape.is_some()
-    }
-
-    /// Tells the columns, if they are not told, and the rows of a part, which `read` reads.
-    fn rows(
-        &mut self,
-        described: Option<&MetaData<'_>>,
-        read: impl FnOnce(&mut Table<'_, Type>) -> serde_json::Result<()>,
-    ) -> Result<(), Error> {
-        let shape = self.shape(described)?;
-        let batches = self.reading.told.page(&shape, self.limits);
-        let mut table = Table::new(batches, self.limits, self.id, self.step, malformed);
-        let read = read(&mut table);
-        let came = table.end(read)?;
-        self.reading.came += came;
-        self.reading.next += 1;
-        Ok(())
-    }
-
-    fn shape(&mut self, described: Option<&MetaData<'_>>) -> Result<Rc<Shape<Type>>, Error> {
-        if self.reading.shape.is_none() {
-            let described = described.ok_or_else(malformed)?;
-            self.reading
-                .begin(self.id, described, self.limits, self.shapes, self.step)?;
+/// Tells the columns, if they are not told, and the rows that stand there. How many there were.
+fn tell(
+    telling: &mut Telling<'_, Type>,
+    described: Option<&MetaData<'_>>,
+    from: Option<&mut Reader<'_>>,
+) -> Result<u64, Error> {
+    let rows_max = telling.limits.rows_max;
+    telling.describe(|shapes| {
+        let described = described.ok_or_else(malformed)?;
+        if described.num_rows > u64::from(rows_max) {
+            return Err(Error::too_many_rows(rows_max));
         }
-        self.reading.shape.clone().ok_or_else(malformed)
-    }
+        if partitions(described) > PARTITIONS_MAX {
+            return Err(malformed());
+        }
+        shape_of(shapes, described.row_type.get())
+    })?;
+    telling.rows(from, |from, table| table.rows(from))
 }
 
 /// The shape of a description: one that is known, or a new one.

@@ -3,6 +3,7 @@
 //! for first (`Seek`). What was asked and not answered because Snowflake was busy is asked again after a pause.
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::json::Telling;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::Places;
@@ -19,7 +20,7 @@ use crate::errors::{cancelled, endless, ends_it, malformed, refused};
 use crate::parameters::callers;
 use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
-use crate::reading::{self, Reading, Telling};
+use crate::reading::{self, Reading, Wanted};
 use crate::settings::{self, Settings};
 use crate::statements::{self, prepare};
 use crate::types::Type;
@@ -466,12 +467,12 @@ impl Session {
                 self.unpacked(job, Unpacking::of(response.body), step)
             }
             (200, Stage::Read) => {
-                reading::answer(&Body::of(&response)?, self.telling(job, step))?;
+                reading::answer(&Body::of(&response)?, self.wanted(job, step))?;
                 self.next_part(job)
             }
             (200, _) => {
                 let body = Body::of(&response)?;
-                let (head, told) = match reading::answer(&body, self.telling(job, step)) {
+                let (head, told) = match reading::answer(&body, self.wanted(job, step)) {
                     Ok(head) => (head, Ok(())),
                     // Its name may stand behind what is refused.
                     Err(error) => (body.read()?, Err(error)),
@@ -519,14 +520,17 @@ impl Session {
     }
 
     /// Where the rows of an answer go while it is read.
-    fn telling<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Telling<'s>> {
+    fn wanted<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Wanted<'s>> {
         match &mut job.work {
-            Work::Query { reading, .. } if !job.is_cancelled => Some(Telling {
-                id: job.id,
-                limits: &job.limits,
-                reading,
-                shapes: &mut self.shapes,
-                step,
+            Work::Query { reading, .. } if !job.is_cancelled => Some(Wanted {
+                telling: Telling {
+                    id: job.id,
+                    limits: &job.limits,
+                    reading: &mut reading.rows,
+                    shapes: &mut self.shapes,
+                    step,
+                },
+                parts: &mut reading.parts,
             }),
             _ => None,
         }
@@ -616,7 +620,7 @@ impl Session {
     fn next_part(&self, job: &mut Job) -> Result<Next, Error> {
         job.held = 0;
         let next = match &job.work {
-            Work::Query { reading, .. } => reading.next()?,
+            Work::Query { reading, .. } => reading.parts.next()?,
             Work::Ping(_) => None,
         };
         let Some(next) = next else {
@@ -639,7 +643,7 @@ impl Work {
     /// The part of its rows that is asked for.
     fn part(&self) -> Option<usize> {
         match self {
-            Work::Query { reading, .. } => reading.next().ok().flatten(),
+            Work::Query { reading, .. } => reading.parts.next().ok().flatten(),
             Work::Ping(_) => None,
         }
     }

@@ -27,6 +27,10 @@ impl Kind for Type {
         let text = text_of(cell, &mut digits).map_err(unreadable)?;
         push(*self, text, into)
     }
+
+    fn malformed() -> Error {
+        malformed()
+    }
 }
 
 /// Appends a cell.

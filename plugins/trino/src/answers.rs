@@ -19,7 +19,7 @@ pub struct Results<'a> {
     /// Rows, where they were not told while the answer was read. (Where it is an object the rows lie elsewhere, which nobody asked for.)
     pub data: Option<&'a RawValue>,
     pub error: Option<QueryError>,
-    /// How many rows were told while it was read.
+    /// How many rows were told.
     pub told: u64,
 }
 

@@ -6,6 +6,7 @@
 //! (`Stop`). What was asked and not answered because a coordinator or its proxy was busy is asked again after a pause.
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::json::{Reading, Telling};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
@@ -22,7 +23,7 @@ use crate::parameters::callers;
 use crate::pauses;
 use crate::ping::{self, Ping};
 use crate::proven::Proven;
-use crate::reading::{self, Reading, Telling};
+use crate::reading;
 use crate::settings::{self, Settings};
 use crate::statements::{self, prepare};
 use crate::types::Type;
@@ -73,7 +74,7 @@ enum Work {
         text: String,
         /// The caller's values, as an error quotes them.
         values: Vec<String>,
-        reading: Reading,
+        reading: Reading<Type>,
     },
     Catalog {
         text: String,
@@ -414,7 +415,11 @@ impl Session {
     }
 
     /// Where the rows of an answer go while it is read.
-    fn telling<'s>(&'s mut self, job: &'s mut Job, step: &'s mut Step) -> Option<Telling<'s>> {
+    fn telling<'s>(
+        &'s mut self,
+        job: &'s mut Job,
+        step: &'s mut Step,
+    ) -> Option<Telling<'s, Type>> {
         match (&job.stage, &mut job.work) {
             (Stage::Ask, Work::Query { reading, .. }) if !job.is_cancelled => Some(Telling {
                 id: job.id,
@@ -475,7 +480,7 @@ impl Session {
         else {
             return Ok(());
         };
-        if !reading.is_described() {
+        if reading.shape().is_none() {
             return Err(Trouble::Ours(malformed()));
         }
         if let (Some(text), Some(_)) = (unproven, &job.transaction) {

@@ -57,6 +57,10 @@ impl Kind for Type {
             _ => Err(malformed()),
         }
     }
+
+    fn malformed() -> Error {
+        malformed()
+    }
 }
 
 /// A text, or nothing where there is none.

@@ -16,6 +16,9 @@ pub trait Kind {
 
     /// Appends a cell. `room`: how many bytes a column may become.
     fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error>;
+
+    /// What is said of rows that are none, and of an answer that has them wrong.
+    fn malformed() -> Error;
 }
 
 /// The rows of a page that is being read.
@@ -24,26 +27,18 @@ pub struct Table<'t, T> {
     room: usize,
     id: u32,
     step: &'t mut Step,
-    malformed: fn() -> Error,
     taken: u64,
     refused: Option<Error>,
 }
 
 impl<'t, T: Kind> Table<'t, T> {
-    /// The step tells them of `id`. `malformed`: what is said of rows that are none.
-    pub fn new(
-        page: Page<'t, T>,
-        limits: &Limits,
-        id: u32,
-        step: &'t mut Step,
-        malformed: fn() -> Error,
-    ) -> Table<'t, T> {
+    /// The step tells them of `id`.
+    pub fn new(page: Page<'t, T>, limits: &Limits, id: u32, step: &'t mut Step) -> Table<'t, T> {
         Table {
             page,
             room: value_bytes_max(limits),
             id,
             step,
-            malformed,
             taken: 0,
             refused: None,
         }
@@ -64,7 +59,7 @@ impl<'t, T: Kind> Table<'t, T> {
         mut cell: impl FnMut(&mut Reader<'a>, Cell<'_, T>) -> serde_json::Result<()>,
     ) -> serde_json::Result<()> {
         from.begin_list("a row")?;
-        let (room, malformed) = (self.room, self.malformed);
+        let room = self.room;
         let taken = self.page.row(|place, kind, into| {
             let mut refused = None;
             let read = from.list_goes_on(place == 0).and_then(|is_there| {
@@ -79,7 +74,9 @@ impl<'t, T: Kind> Table<'t, T> {
                     false => Err(serde_json::Error::custom("a row has too few cells")),
                 }
             });
-            read.map_err(|error| refused.unwrap_or_else(|| malformed().detail(error.to_string())))
+            read.map_err(|error| {
+                refused.unwrap_or_else(|| T::malformed().detail(error.to_string()))
+            })
         });
         match taken {
             Ok(full) => full.into_iter().for_each(|batch| self.tell(batch)),
@@ -100,7 +97,7 @@ impl<'t, T: Kind> Table<'t, T> {
         if let Some(error) = self.refused.take() {
             return Err(error);
         }
-        read.map_err(|error| (self.malformed)().detail(error.to_string()))?;
+        read.map_err(|error| T::malformed().detail(error.to_string()))?;
         if let Some(batch) = self.page.rest() {
             self.step.batch(self.id, batch);
         }
@@ -173,10 +170,10 @@ mod tests {
             assert!(room > 1_000);
             into.var(note.as_bytes())
         }
-    }
 
-    fn malformed() -> Error {
-        Error::source_failed("malformed", "no rows")
+        fn malformed() -> Error {
+            Error::source_failed("malformed", "no rows")
+        }
     }
 
     fn shape(raws: &[bool]) -> Rc<Shape<Notes>> {
@@ -194,7 +191,7 @@ mod tests {
             timeout_ms: 1,
         };
         let page = told.page(&shape, &limits);
-        let mut table = Table::new(page, &limits, 7, &mut step, malformed);
+        let mut table = Table::new(page, &limits, 7, &mut step);
         let read = table.rows(&mut Reader::of(list));
         let rows = table.end(read)?;
         let (_, events) = step.into_parts();
@@ -290,7 +287,7 @@ mod tests {
         };
         let list = format!("[{}[0]]", "[0],".repeat(20_000));
         let page = told.page(&shape, &limits);
-        let mut table = Table::new(page, &limits, 7, &mut step, malformed);
+        let mut table = Table::new(page, &limits, 7, &mut step);
         let read = table.rows(&mut Reader::of(&list));
         assert_eq!(table.end(read).unwrap(), 20_001);
         assert_eq!(step.into_parts().1.len(), 3);
