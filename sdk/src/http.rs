@@ -2,7 +2,7 @@
 //! are attached at egress, and follows no redirect.
 
 use crate::io::{Exchange, Shared};
-use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse};
+use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse, Input};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt::Display;
 use std::future::poll_fn;
@@ -97,6 +97,27 @@ impl Shared {
         };
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+}
+
+/// What a [`Machine`](crate::Machine) hears whose source is an API.
+#[derive(Debug)]
+pub enum Heard {
+    /// A request has ended.
+    Answer(Result<HttpResponse, HttpFailure>),
+    PauseIsOver,
+}
+
+impl Heard {
+    /// What an input is, with the number of the request or the pause that it is about. `None`: there is no wire, and an errand is a matter of
+    /// its own.
+    pub fn of(input: Input) -> Option<(u32, Heard)> {
+        match input {
+            Input::Response(response) => Some((response.id, Heard::Answer(Ok(response)))),
+            Input::RequestFailed(failure) => Some((failure.id, Heard::Answer(Err(failure)))),
+            Input::Woken(number) => Some((number, Heard::PauseIsOver)),
+            _ => None,
         }
     }
 }
@@ -296,7 +317,7 @@ impl HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorClass;
+    use crate::{ErrorClass, WireFault};
 
     fn response(status: u16, headers: &[(&str, &str)]) -> HttpResponse {
         let headers = headers.iter().map(|(name, value)| Header {
@@ -309,6 +330,23 @@ mod tests {
             headers: headers.collect(),
             body: b" no such league ".to_vec(),
         }
+    }
+
+    /// What is heard has the number under which it was asked for; of anything else an API's session hears nothing.
+    #[test]
+    fn what_is_heard_has_its_number() {
+        let failure = HttpFailure {
+            id: 2,
+            fault: WireFault::Reset,
+            message: String::new(),
+        };
+        let heard = Heard::of(Input::Response(response(500, &[])));
+        assert!(matches!(heard, Some((1, Heard::Answer(Ok(_))))));
+        let heard = Heard::of(Input::RequestFailed(failure));
+        assert!(matches!(heard, Some((2, Heard::Answer(Err(_))))));
+        let heard = Heard::of(Input::Woken(3));
+        assert!(matches!(heard, Some((3, Heard::PauseIsOver))));
+        assert!(Heard::of(Input::Closed).is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use souk_sdk::http::Heard;
 use souk_sdk::json::{Reading, Telling};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{
@@ -78,12 +79,6 @@ enum Sink {
     Catalog(Catalog),
 }
 
-/// What a job has heard.
-enum Heard {
-    Answer(Result<HttpResponse, HttpFailure>),
-    PauseIsOver,
-}
-
 /// What it waits for then, as what; `None` where it has ended.
 type Next = Option<(u32, Work)>;
 
@@ -133,12 +128,8 @@ impl Machine for Session {
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
-        let (number, heard) = match input {
-            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
-            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
-            Input::Woken(number) => (number, Heard::PauseIsOver),
-            // An API has no wire of its own, and nothing else was asked for.
-            _ => return Ok(()),
+        let Some((number, heard)) = Heard::of(input) else {
+            return Ok(());
         };
         // What nobody waits for any more is not known.
         let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {

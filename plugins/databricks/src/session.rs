@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::Telling;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
@@ -71,12 +71,6 @@ struct Fetch {
     /// The HTTP request or the pause that is waited for.
     waits_for: u32,
     tries: u32,
-}
-
-/// What a job has heard.
-enum Heard {
-    Answer(Result<HttpResponse, HttpFailure>),
-    PauseIsOver,
 }
 
 /// Whether a job goes on.
@@ -158,12 +152,8 @@ impl Machine for Session {
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
-        let (number, heard) = match input {
-            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
-            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
-            Input::Woken(number) => (number, Heard::PauseIsOver),
-            // There is no wire of its own, and nothing else was asked for.
-            _ => return Ok(()),
+        let Some((number, heard)) = Heard::of(input) else {
+            return Ok(());
         };
         if self.hello == Some(number)
             && let Heard::Answer(outcome) = heard

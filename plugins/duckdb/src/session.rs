@@ -9,7 +9,7 @@
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
-use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
@@ -184,27 +184,23 @@ impl Machine for Session {
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
-        let (number, outcome) = match input {
-            Input::Response(response) => (response.id, Some(Ok(response))),
-            Input::RequestFailed(failure) => (failure.id, Some(Err(failure))),
-            Input::Woken(number) => (number, None),
-            // There is no wire of its own, and nothing else was asked for.
-            _ => return Ok(()),
+        let Some((number, heard)) = Heard::of(input) else {
+            return Ok(());
         };
-        if outcome.is_some() {
+        if let Heard::Answer(_) = heard {
             self.outgoing.came(step);
         }
         let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
             // What nobody waits for any more is not known.
-            if let Some(outcome) = outcome {
-                self.outgoing.heard(number, &outcome);
+            if let Heard::Answer(outcome) = &heard {
+                self.outgoing.heard(number, outcome);
             }
             return Ok(());
         };
         let mut job = self.jobs.swap_remove(at);
-        let is_open = match outcome {
-            Some(outcome) => self.heard(&mut job, outcome, step),
-            None => {
+        let is_open = match heard {
+            Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
+            Heard::PauseIsOver => {
                 let request = self.again(&job);
                 self.send(&mut job, request, step);
                 true

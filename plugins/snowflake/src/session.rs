@@ -2,7 +2,7 @@
 //! by part (`Read`). One that nobody waits for any more is stopped (`Stop`); where it may go on without our knowing its name, that is asked
 //! for first (`Seek`). What was asked and not answered because Snowflake was busy is asked again after a pause.
 
-use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::Telling;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
@@ -109,12 +109,6 @@ enum Stage {
     Stop(Error),
 }
 
-/// What a job has heard.
-enum Heard {
-    Answer(Result<HttpResponse, HttpFailure>),
-    PauseIsOver,
-}
-
 /// What becomes of a job with an answer.
 enum Next {
     /// It is asked this.
@@ -194,12 +188,8 @@ impl Machine for Session {
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
-        let (number, heard) = match input {
-            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
-            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
-            Input::Woken(number) => (number, Heard::PauseIsOver),
-            // There is no wire of its own, and nothing else was asked for.
-            _ => return Ok(()),
+        let Some((number, heard)) = Heard::of(input) else {
+            return Ok(());
         };
         // What nobody waits for any more is not known.
         let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {

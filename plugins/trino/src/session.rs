@@ -5,7 +5,7 @@
 //! asked once and followed from answer to answer until one leads no further. A statement that nobody waits for any more is stopped first
 //! (`Stop`). What was asked and not answered because a coordinator or its proxy was busy is asked again after a pause.
 
-use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::{Reading, Telling};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::Places;
@@ -93,12 +93,6 @@ enum Stage {
     End(Result<(), Error>),
 }
 
-/// What a job has heard.
-enum Heard {
-    Answer(Result<HttpResponse, HttpFailure>),
-    PauseIsOver,
-}
-
 /// Why a statement goes no further.
 enum Trouble {
     /// The statement has ended at Trino, with this error.
@@ -168,12 +162,8 @@ impl Machine for Session {
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
-        let (number, heard) = match input {
-            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
-            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
-            Input::Woken(number) => (number, Heard::PauseIsOver),
-            // There is no wire of its own, and nothing else was asked for.
-            _ => return Ok(()),
+        let Some((number, heard)) = Heard::of(input) else {
+            return Ok(());
         };
         // What nobody waits for any more is not known.
         let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
