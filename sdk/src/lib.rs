@@ -33,6 +33,7 @@ mod later;
 pub mod looks;
 mod machine;
 pub mod pager;
+pub mod parameters;
 mod pieces;
 pub mod publisher;
 pub mod results;

@@ -3,11 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use souk_sdk::time::{DAY_US, Date, TimeOfDay};
+use souk_sdk::parameters::{clock, date, each};
+use souk_sdk::time::TimeOfDay;
 use souk_sdk::{ColumnType, Error, Value};
 
-/// Years that GoogleSQL has.
-const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
 /// Digits of `NUMERIC` before and behind the point, and of `BIGNUMERIC`.
 const NUMERIC: (usize, usize) = (29, 9);
 const BIGNUMERIC: (usize, usize) = (38, 38);
@@ -34,16 +33,13 @@ struct Text {
 
 /// The values as a request has them.
 pub fn all(values: &[Value]) -> Result<Vec<Parameter>, Error> {
-    let values = values.iter().enumerate().map(|(place, value)| {
-        let (name, value) = typed(value).map_err(|wanted| {
-            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
-        })?;
+    each(values, |value| {
+        let (name, value) = typed(value)?;
         Ok(Parameter {
             parameter_type: Kind { name },
             parameter_value: Text { value },
         })
-    });
-    values.collect()
+    })
 }
 
 /// The type under which a value is bound, and its text. The error is what it should have been.
@@ -58,10 +54,7 @@ fn typed(value: &Value) -> Result<(&'static str, Option<String>), &'static str> 
         Value::Text(text) => ("STRING", text.clone()),
         Value::Bytes(bytes) => ("BYTES", STANDARD.encode(bytes)),
         Value::Json(text) => ("JSON", text.clone()),
-        Value::Date(days) => {
-            let date = date(i64::from(*days), "a date of the years 1 to 9999")?;
-            ("DATE", date.to_string())
-        }
+        Value::Date(days) => ("DATE", date(*days)?.to_string()),
         Value::Time(micros) => ("TIME", TimeOfDay(*micros).to_string()),
         Value::Timestamp(micros) => ("TIMESTAMP", format!("{}+00:00", clock(*micros)?)),
         Value::LocalTimestamp(micros) => ("DATETIME", clock(*micros)?),
@@ -99,20 +92,6 @@ fn numeric_type(text: &str) -> Result<&'static str, &'static str> {
         true if fits(NUMERIC) => Ok("NUMERIC"),
         true if fits(BIGNUMERIC) => Ok("BIGNUMERIC"),
         _ => Err("a number of at most 38 digits before and 38 behind its point"),
-    }
-}
-
-fn clock(micros: i64) -> Result<String, &'static str> {
-    let wanted = "a timestamp of the years 1 to 9999";
-    let date = date(micros.div_euclid(DAY_US), wanted)?;
-    Ok(format!("{date} {}", TimeOfDay::of(micros)))
-}
-
-fn date(days: i64, wanted: &'static str) -> Result<Date, &'static str> {
-    let date = Date::from_days(days);
-    match YEARS.contains(&date.year) {
-        true => Ok(date),
-        false => Err(wanted),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP interface: what a request looks like.
 
 use souk_sdk::http::encoded;
+use souk_sdk::parameters::refused;
 use souk_sdk::{Header, HttpRequest, Limits, Value};
 use std::fmt::Write;
 
@@ -211,8 +212,6 @@ fn form(request: &mut HttpRequest, text: &str, values: &[Vec<u8>]) {
 pub fn texts(values: &[Value]) -> Result<Vec<Vec<u8>>, souk_sdk::Error> {
     let texts = values.iter().enumerate();
     texts
-        .map(|(place, value)| {
-            parameters::text_of(value).map_err(|wanted| parameters::refused(place, wanted))
-        })
+        .map(|(place, value)| parameters::text_of(value).map_err(|wanted| refused(place, wanted)))
         .collect()
 }

@@ -1,7 +1,7 @@
 //! Bound values: the server's type for each, and its text as `param_p1` carries it (tab separated, escaped).
 
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
-use souk_sdk::{ColumnType, Error, Value};
+use souk_sdk::{ColumnType, Value};
 
 /// Years that `Date32` and `DateTime64` have.
 const YEARS: std::ops::RangeInclusive<i64> = 1900..=2299;
@@ -11,10 +11,6 @@ const DIGITS_MAX: usize = 76;
 /// `2024-02-29 12:00:00`.
 const SECOND_CHARS: usize = 19;
 const MOMENT: &str = "DateTime64(6, 'UTC')";
-
-pub fn refused(index: usize, wanted: &str) -> Error {
-    Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(index)
-}
 
 /// The type under which a value is bound. The error is what it should have been.
 pub fn type_of(value: &Value) -> Result<String, &'static str> {

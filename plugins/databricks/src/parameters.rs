@@ -1,13 +1,9 @@
 //! Bound values as the API takes them: each with a name of its own, a type and a text. In the statement stands a marker.
 
 use serde::Serialize;
-use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601, rfc3339};
+use souk_sdk::parameters::{Decimal, date, float, moment};
+use souk_sdk::time::{DAY_US, TimeOfDay, iso8601, rfc3339};
 use souk_sdk::{ColumnType, Value};
-
-/// Years of which a text is read without doubt.
-const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
-/// Digits of a `DECIMAL`.
-const DIGITS_MAX: usize = 38;
 
 /// A value with its marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,10 +26,13 @@ pub fn bound(place: usize, value: &Value) -> Result<Bound, &'static str> {
         Value::Null(declared) => Ok(null(place, *declared)),
         Value::Boolean(value) => some("BOOLEAN", value.to_string()),
         Value::Int64(value) => some("BIGINT", value.to_string()),
-        Value::Float64(value) => some("DOUBLE", double(*value)),
+        // As Java reads it.
+        Value::Float64(value) => some("DOUBLE", float(*value, "NaN", "Infinity")),
         Value::Decimal(text) => {
-            let (kind, text) = decimal(text)?;
-            some(&kind, text)
+            // The type that has exactly its digits.
+            let number = Decimal::of(text)?;
+            let (width, scale) = (number.digits().max(1), number.fraction.len());
+            some(&format!("DECIMAL({width},{scale})"), number.to_string())
         }
         Value::Text(text) | Value::Json(text) => some("STRING", text.clone()),
         // No text is every series of bytes.
@@ -42,19 +41,13 @@ pub fn bound(place: usize, value: &Value) -> Result<Bound, &'static str> {
             named(place, "STRING", Some(hex(bytes))),
             ")",
         )),
-        Value::Date(days) => {
-            let date = Date::from_days(i64::from(*days));
-            match YEARS.contains(&date.year) {
-                true => some("DATE", date.to_string()),
-                false => Err("a date of the years 1 to 9999"),
-            }
-        }
+        Value::Date(days) => some("DATE", date(*days)?.to_string()),
         // There is no type of it.
         Value::Time(micros) if *micros < DAY_US => some("STRING", TimeOfDay(*micros).to_string()),
         Value::Time(_) => Err("a time before 24:00:00"),
-        Value::Timestamp(micros) => some("TIMESTAMP", rfc3339(in_years(*micros)?)),
+        Value::Timestamp(micros) => some("TIMESTAMP", rfc3339(moment(*micros)?)),
         Value::LocalTimestamp(micros) => {
-            let text = named(place, "STRING", Some(iso8601(in_years(*micros)?)));
+            let text = named(place, "STRING", Some(iso8601(moment(*micros)?)));
             Ok(within("CAST(", text, " AS TIMESTAMP_NTZ)"))
         }
     }
@@ -103,40 +96,6 @@ fn null(place: usize, declared: Option<ColumnType>) -> Bound {
     }
 }
 
-/// The shortest digits that say the number, as Java reads them.
-fn double(value: f64) -> String {
-    match value {
-        value if value.is_nan() => "NaN".to_owned(),
-        f64::INFINITY => "Infinity".to_owned(),
-        f64::NEG_INFINITY => "-Infinity".to_owned(),
-        value => format!("{value:e}"),
-    }
-}
-
-/// The type that has exactly its digits, and the digits.
-fn decimal(text: &str) -> Result<(String, String), &'static str> {
-    let wanted = "a number of at most 38 digits";
-    let (sign, digits) = match text.as_bytes() {
-        [b'-', ..] => ("-", &text[1..]),
-        [b'+', ..] => ("", &text[1..]),
-        _ => ("", text),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
-        return Err(wanted);
-    }
-    let count = whole.trim_start_matches('0').len() + fraction.len();
-    if count > DIGITS_MAX {
-        return Err(wanted);
-    }
-    let kind = format!("DECIMAL({},{})", count.max(1), fraction.len());
-    match fraction {
-        "" => Ok((kind, format!("{sign}{whole}"))),
-        fraction => Ok((kind, format!("{sign}{whole}.{fraction}"))),
-    }
-}
-
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(2 * bytes.len());
@@ -145,14 +104,6 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02X}");
     }
     text
-}
-
-fn in_years(micros: i64) -> Result<i64, &'static str> {
-    let date = Date::from_days(micros.div_euclid(DAY_US));
-    match YEARS.contains(&date.year) {
-        true => Ok(micros),
-        false => Err("a timestamp of the years 1 to 9999"),
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //!
 //! Databricks reads some texts in a way that nobody expects. Where such a text could hide something from this lexer, it is refused.
 
+use souk_sdk::parameters::refused;
 use souk_sdk::statements::{
     Dialect, DollarQuotes, Kind, Letters, Places, Quote, Statement, Token, callers_values,
 };
@@ -74,9 +75,7 @@ pub fn prepare(text: &str, places: &Places, values: &[Value]) -> Result<Prepared
             true => parameters::bound(place, value),
             false => parameters::of_page(place, value),
         };
-        bound.push(taken.map_err(|wanted| {
-            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
-        })?);
+        bound.push(taken.map_err(|wanted| refused(place, wanted))?);
     }
     let text = places.filled(text, |place, out| out.push_str(&bound[place].marker));
     Ok(Prepared {

@@ -2,16 +2,9 @@
 
 use std::fmt::Write;
 
-use souk_sdk::statements::callers_values;
-use souk_sdk::time::{DAY_US, Date, TimeOfDay};
+use souk_sdk::parameters::{Decimal, clock, date, each, float};
+use souk_sdk::time::{DAY_US, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
-
-/// Years of which a literal is read without doubt.
-const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
-/// Digits of a `DECIMAL`.
-const DIGITS_MAX: usize = 38;
-/// A longer value is in no error as a whole.
-const SHOWN_BYTES_MAX: usize = 1_000;
 
 /// Blanks, and what cannot be seen, beyond those of ASCII. DuckDB makes blanks of some of them before it reads a statement.
 pub fn is_blank_beyond_ascii(char: char) -> bool {
@@ -24,31 +17,7 @@ pub fn is_blank_beyond_ascii(char: char) -> bool {
 
 /// The values in their order.
 pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
-    let values = values.iter().enumerate().map(|(place, value)| {
-        literal(value).map_err(|wanted| {
-            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
-        })
-    });
-    values.collect()
-}
-
-/// The caller's values, as an error may quote them. Those of the page are the host's own.
-pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
-    let callers = values.iter().take(callers_values(text, values.len()));
-    callers.filter_map(shown).collect()
-}
-
-fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Int64(value) => Some(value.to_string()),
-        Value::Float64(value) => Some(double(*value)),
-        Value::Text(text) | Value::Json(text) | Value::Decimal(text)
-            if text.len() <= SHOWN_BYTES_MAX =>
-        {
-            Some(text.clone())
-        }
-        _ => None,
-    }
+    each(values, literal)
 }
 
 /// A text as a literal. Nothing but a quote has a meaning in it.
@@ -63,15 +32,12 @@ fn literal(value: &Value) -> Result<String, &'static str> {
         Value::Null(declared) => null(*declared).to_owned(),
         Value::Boolean(value) => cast(&value.to_string(), "BOOLEAN"),
         Value::Int64(value) => cast(&value.to_string(), "BIGINT"),
-        Value::Float64(value) => cast(&double(*value), "DOUBLE"),
+        Value::Float64(value) => cast(&float(*value, "nan", "inf"), "DOUBLE"),
         Value::Decimal(text) => decimal(text)?,
         Value::Text(text) => format!("CAST({} AS VARCHAR)", exact(without_nul(text)?)),
         Value::Bytes(bytes) => cast(&binary(bytes), "BLOB"),
         Value::Json(text) => format!("CAST({} AS JSON)", exact(without_nul(text)?)),
-        Value::Date(days) => {
-            let date = date(i64::from(*days), "a date of the years 1 to 9999")?;
-            cast(&date.to_string(), "DATE")
-        }
+        Value::Date(days) => cast(&date(*days)?.to_string(), "DATE"),
         Value::Time(micros) if *micros <= DAY_US => cast(&TimeOfDay(*micros).to_string(), "TIME"),
         Value::Time(_) => return Err("a time up to 24:00:00"),
         Value::Timestamp(micros) => cast(&format!("{}+00", clock(*micros)?), "TIMESTAMPTZ"),
@@ -115,39 +81,14 @@ fn null(declared: Option<ColumnType>) -> &'static str {
     }
 }
 
-/// The shortest digits that say the number.
-fn double(value: f64) -> String {
-    match value {
-        value if value.is_nan() => "nan".to_owned(),
-        f64::INFINITY => "inf".to_owned(),
-        f64::NEG_INFINITY => "-inf".to_owned(),
-        value => format!("{value:e}"),
-    }
-}
-
 fn decimal(text: &str) -> Result<String, &'static str> {
-    let wanted = "a number of at most 38 digits";
-    let (sign, digits) = match text.as_bytes() {
-        [b'-', ..] => ("-", &text[1..]),
-        [b'+', ..] => ("", &text[1..]),
-        _ => ("", text),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
-        return Err(wanted);
-    }
-    let whole = whole.trim_start_matches('0');
-    let scale = fraction.len();
-    match whole.len() + scale {
-        count @ ..=DIGITS_MAX => {
-            let width = count.max(1);
-            Ok(format!(
-                "CAST('{sign}0{whole}.{fraction}0' AS DECIMAL({width}, {scale}))"
-            ))
-        }
-        _ => Err(wanted),
-    }
+    let number = Decimal::of(text)?;
+    let (sign, fraction) = (number.sign, number.fraction);
+    let whole = number.whole.trim_start_matches('0');
+    let (width, scale) = (number.digits().max(1), fraction.len());
+    Ok(format!(
+        "CAST('{sign}0{whole}.{fraction}0' AS DECIMAL({width}, {scale}))"
+    ))
 }
 
 fn binary(bytes: &[u8]) -> String {
@@ -157,20 +98,6 @@ fn binary(bytes: &[u8]) -> String {
         let _ = write!(text, "\\x{byte:02X}");
     }
     text
-}
-
-fn clock(micros: i64) -> Result<String, &'static str> {
-    let wanted = "a timestamp of the years 1 to 9999";
-    let date = date(micros.div_euclid(DAY_US), wanted)?;
-    Ok(format!("{date} {}", TimeOfDay::of(micros)))
-}
-
-fn date(days: i64, wanted: &'static str) -> Result<Date, &'static str> {
-    let date = Date::from_days(days);
-    match YEARS.contains(&date.year) {
-        true => Ok(date),
-        false => Err(wanted),
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
 use souk_sdk::http::{Heard, Request as HttpRequest};
+use souk_sdk::parameters::callers;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
@@ -21,7 +22,6 @@ use crate::catalog;
 use crate::errors::{cancelled, endless, is_undone, malformed, told, too_slow, unwelcome};
 use crate::idle::Idle;
 use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
-use crate::parameters::callers;
 use crate::parsed::{self, Known, Parsed, question};
 use crate::protocol::{self, Answer, Prepared as Rows, connect, fetch, prepare};
 use crate::reading::{Columns, Reading};

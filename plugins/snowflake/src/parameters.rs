@@ -4,17 +4,13 @@ use std::fmt::Write;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use souk_sdk::json::is_decimal;
-use souk_sdk::statements::callers_values;
-use souk_sdk::time::{DAY_US, Date};
+use souk_sdk::parameters::{date, each, float, moment};
+use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnType, Error, Value};
 
 /// Digits of a `NUMBER`.
 const DIGITS_MAX: usize = 38;
-/// Years that Snowflake's types have.
-const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
 const DAY_MS: i64 = 86_400_000;
-/// A longer value is in no error as a whole.
-const SHOWN_BYTES_MAX: usize = 1_000;
 
 /// Values as a request has them, in their order.
 #[derive(Debug, Default)]
@@ -46,31 +42,11 @@ impl Serialize for Bindings {
 }
 
 pub fn bindings(values: &[Value]) -> Result<Bindings, Error> {
-    let values = values.iter().enumerate().map(|(place, value)| {
-        let (kind, value) = binding(value).map_err(|wanted| {
-            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
-        })?;
+    let bound = each(values, |value| {
+        let (kind, value) = binding(value)?;
         Ok(Binding { kind, value })
-    });
-    values.collect::<Result<_, Error>>().map(Bindings)
-}
-
-/// The caller's values, as an error may quote them. Those of the page are the host's own.
-pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
-    let callers = values.iter().take(callers_values(text, values.len()));
-    callers.filter_map(shown).collect()
-}
-
-fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Int64(value) => Some(value.to_string()),
-        Value::Text(text) | Value::Json(text) | Value::Decimal(text)
-            if text.len() <= SHOWN_BYTES_MAX =>
-        {
-            Some(text.clone())
-        }
-        _ => None,
-    }
+    })?;
+    Ok(Bindings(bound))
 }
 
 /// The type and the text; the error is what it should have been.
@@ -79,20 +55,19 @@ fn binding(value: &Value) -> Result<(&'static str, Option<String>), &'static str
         Value::Null(declared) => return Ok((null(*declared), None)),
         Value::Boolean(value) => ("BOOLEAN", value.to_string()),
         Value::Int64(value) => ("FIXED", value.to_string()),
-        Value::Float64(value) => ("REAL", real(*value)),
+        Value::Float64(value) => ("REAL", float(*value, "NaN", "inf")),
         Value::Decimal(text) => ("FIXED", fixed(text)?),
         // There is no type of a binding for JSON: PARSE_JSON reads it.
         Value::Text(text) | Value::Json(text) => ("TEXT", text.clone()),
         Value::Bytes(bytes) => ("BINARY", hex(bytes)),
         Value::Date(days) => {
-            let days = i64::from(*days);
-            within(days, "a date of the years 1 to 9999")?;
-            ("DATE", (days * DAY_MS).to_string())
+            date(*days)?;
+            ("DATE", (i64::from(*days) * DAY_MS).to_string())
         }
         Value::Time(micros) if (0..DAY_US).contains(micros) => ("TIME", nanos(*micros)),
         Value::Time(_) => return Err("a time before 24:00:00"),
-        Value::Timestamp(micros) => ("TIMESTAMP_LTZ", clock(*micros)?),
-        Value::LocalTimestamp(micros) => ("TIMESTAMP_NTZ", clock(*micros)?),
+        Value::Timestamp(micros) => ("TIMESTAMP_LTZ", nanos(moment(*micros)?)),
+        Value::LocalTimestamp(micros) => ("TIMESTAMP_NTZ", nanos(moment(*micros)?)),
     };
     Ok((kind, Some(text)))
 }
@@ -108,16 +83,6 @@ fn null(declared: Option<ColumnType>) -> &'static str {
         Some(ColumnType::Time) => "TIME",
         Some(ColumnType::Timestamp) => "TIMESTAMP_LTZ",
         Some(ColumnType::LocalTimestamp) => "TIMESTAMP_NTZ",
-    }
-}
-
-/// The shortest digits that say the number.
-fn real(value: f64) -> String {
-    match value {
-        value if value.is_nan() => "NaN".to_owned(),
-        f64::INFINITY => "inf".to_owned(),
-        f64::NEG_INFINITY => "-inf".to_owned(),
-        value => format!("{value:e}"),
     }
 }
 
@@ -143,23 +108,8 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-fn clock(micros: i64) -> Result<String, &'static str> {
-    within(
-        micros.div_euclid(DAY_US),
-        "a timestamp of the years 1 to 9999",
-    )?;
-    Ok(nanos(micros))
-}
-
 fn nanos(micros: i64) -> String {
     (i128::from(micros) * 1_000).to_string()
-}
-
-fn within(days: i64, wanted: &'static str) -> Result<(), &'static str> {
-    match YEARS.contains(&Date::from_days(days).year) {
-        true => Ok(()),
-        false => Err(wanted),
-    }
 }
 
 #[cfg(test)]

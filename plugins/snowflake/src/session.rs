@@ -5,6 +5,7 @@
 use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::Telling;
 use souk_sdk::looks::{Look, Looks};
+use souk_sdk::parameters::callers;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
@@ -17,7 +18,6 @@ use crate::answers::{Body, Head, broken, plain};
 use crate::api::{Api, Asked, SMALL_RESPONSE_BYTES};
 use crate::catalog;
 use crate::errors::{cancelled, endless, ends_it, malformed, refused};
-use crate::parameters::callers;
 use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
 use crate::reading::{self, Reading, Wanted};

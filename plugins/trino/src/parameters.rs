@@ -2,43 +2,13 @@
 
 use std::fmt::Write;
 
-use souk_sdk::statements::callers_values;
-use souk_sdk::time::{DAY_US, Date, TimeOfDay};
+use souk_sdk::parameters::{Decimal, clock, date, each, float};
+use souk_sdk::time::{DAY_US, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
-
-/// Years of which a literal is read without doubt.
-const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
-/// Digits of a `DECIMAL`.
-const DIGITS_MAX: usize = 38;
-/// A longer value is in no error as a whole.
-const SHOWN_BYTES_MAX: usize = 1_000;
 
 /// The values in their order.
 pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
-    let values = values.iter().enumerate().map(|(place, value)| {
-        literal(value).map_err(|wanted| {
-            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
-        })
-    });
-    values.collect()
-}
-
-/// The caller's values, as an error may quote them. Those of the page are the host's own.
-pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
-    let callers = values.iter().take(callers_values(text, values.len()));
-    callers.filter_map(shown).collect()
-}
-
-fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Int64(value) => Some(value.to_string()),
-        Value::Text(text) | Value::Json(text) | Value::Decimal(text)
-            if text.len() <= SHOWN_BYTES_MAX =>
-        {
-            Some(text.clone())
-        }
-        _ => None,
-    }
+    each(values, literal)
 }
 
 /// A text as a literal. Nothing but a quote has a meaning in it.
@@ -52,15 +22,13 @@ fn literal(value: &Value) -> Result<String, &'static str> {
         Value::Null(declared) => null(*declared).to_owned(),
         Value::Boolean(value) => value.to_string().to_ascii_uppercase(),
         Value::Int64(value) => format!("BIGINT '{value}'"),
-        Value::Float64(value) => double(*value),
-        Value::Decimal(text) => decimal(text)?,
+        // As Java reads it.
+        Value::Float64(value) => format!("DOUBLE '{}'", float(*value, "NaN", "Infinity")),
+        Value::Decimal(text) => format!("DECIMAL '{}'", Decimal::of(text)?),
         Value::Text(text) => quoted(text),
         Value::Bytes(bytes) => binary(bytes),
         Value::Json(text) => format!("JSON {}", quoted(text)),
-        Value::Date(days) => {
-            let date = date(i64::from(*days), "a date of the years 1 to 9999")?;
-            format!("DATE '{date}'")
-        }
+        Value::Date(days) => format!("DATE '{}'", date(*days)?),
         Value::Time(micros) if *micros < DAY_US => format!("TIME '{}'", TimeOfDay(*micros)),
         Value::Time(_) => return Err("a time before 24:00:00"),
         Value::Timestamp(micros) => format!("TIMESTAMP '{} UTC'", clock(*micros)?),
@@ -87,37 +55,6 @@ fn null(declared: Option<ColumnType>) -> &'static str {
     }
 }
 
-/// The shortest digits that say the number, as Java reads them.
-fn double(value: f64) -> String {
-    let text = match value {
-        value if value.is_nan() => "NaN".to_owned(),
-        f64::INFINITY => "Infinity".to_owned(),
-        f64::NEG_INFINITY => "-Infinity".to_owned(),
-        value => format!("{value:e}"),
-    };
-    format!("DOUBLE '{text}'")
-}
-
-fn decimal(text: &str) -> Result<String, &'static str> {
-    let wanted = "a number of at most 38 digits";
-    let (sign, digits) = match text.as_bytes() {
-        [b'-', ..] => ("-", &text[1..]),
-        [b'+', ..] => ("", &text[1..]),
-        _ => ("", text),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
-        return Err(wanted);
-    }
-    let count = whole.trim_start_matches('0').len() + fraction.len();
-    match (count <= DIGITS_MAX, fraction) {
-        (false, _) => Err(wanted),
-        (true, "") => Ok(format!("DECIMAL '{sign}{whole}'")),
-        (true, fraction) => Ok(format!("DECIMAL '{sign}{whole}.{fraction}'")),
-    }
-}
-
 fn binary(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len() + 3);
     text.push_str("X'");
@@ -127,20 +64,6 @@ fn binary(bytes: &[u8]) -> String {
     }
     text.push('\'');
     text
-}
-
-fn clock(micros: i64) -> Result<String, &'static str> {
-    let wanted = "a timestamp of the years 1 to 9999";
-    let date = date(micros.div_euclid(DAY_US), wanted)?;
-    Ok(format!("{date} {}", TimeOfDay::of(micros)))
-}
-
-fn date(days: i64, wanted: &'static str) -> Result<Date, &'static str> {
-    let date = Date::from_days(days);
-    match YEARS.contains(&date.year) {
-        true => Ok(date),
-        false => Err(wanted),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::{Reading, Telling};
+use souk_sdk::parameters::callers;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
@@ -19,7 +20,6 @@ use crate::answers::{QueryError, Results, broken, malformed};
 use crate::api::{Api, started};
 use crate::catalog::{self, Listing};
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
-use crate::parameters::callers;
 use crate::pauses;
 use crate::ping::{self, Ping};
 use crate::proven::Proven;
