@@ -19,6 +19,7 @@
 //! ```
 
 pub mod bindings;
+pub mod catalog;
 mod columns;
 mod connector;
 mod descriptor;

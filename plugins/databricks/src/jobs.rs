@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use souk_sdk::catalog::Listing;
 use souk_sdk::json::Reading;
 use souk_sdk::looks::Look;
 use souk_sdk::statements::Places;
@@ -11,7 +12,7 @@ use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
 use crate::api::Asked;
-use crate::catalog::{self, Listing};
+use crate::catalog;
 use crate::described::{Description, Known, describe};
 use crate::parameters::Bound;
 use crate::ping::{self, Ping};
@@ -129,7 +130,7 @@ impl Work {
             }
             Request::Schema(filter) => {
                 let limits = filter.limits;
-                Ok((Work::Catalog(Listing::new(filter)), limits))
+                Ok((Work::Catalog(catalog::listing(filter)), limits))
             }
             Request::Ping(limits) => {
                 let (ping, is_probed) = (Ping::default(), false);

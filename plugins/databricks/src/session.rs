@@ -587,7 +587,10 @@ impl Session {
                 reader.description.take(chunk)?;
             }
             (Work::Catalog(listing), chunk) => {
-                listing.rows(job.id, CATALOG_SHAPE, chunk, step)?;
+                listing.page(job.id, CATALOG_SHAPE, step, |fields| match chunk {
+                    Some(chunk) => chunk.rows(|cells| fields.push(cells)),
+                    None => Ok(()),
+                })?;
             }
             (
                 Work::Ping {

@@ -5,6 +5,7 @@
 //! asked once and followed from answer to answer until one leads no further. A statement that nobody waits for any more is stopped first
 //! (`Stop`). What was asked and not answered because a coordinator or its proxy was busy is asked again after a pause.
 
+use souk_sdk::catalog::Listing;
 use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::{Reading, Telling};
 use souk_sdk::parameters::callers;
@@ -18,7 +19,7 @@ use souk_sdk::{
 
 use crate::answers::{QueryError, Results, broken, malformed};
 use crate::api::{Api, started};
-use crate::catalog::{self, Listing};
+use crate::catalog;
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
 use crate::pauses;
 use crate::ping::{self, Ping};
@@ -244,7 +245,7 @@ impl Session {
                 let limits = filter.limits;
                 let work = Work::Catalog {
                     text: catalog::statement(&self.api.settings.catalog, &filter),
-                    listing: Listing::new(filter),
+                    listing: catalog::listing(filter),
                 };
                 Ok((work, limits))
             }
@@ -426,7 +427,9 @@ impl Session {
     fn take(&mut self, job: &mut Job, page: &Results<'_>, step: &mut Step) -> Result<(), Error> {
         match (&job.stage, &mut job.work) {
             (Stage::Ask, Work::Catalog { listing, .. }) => {
-                listing.page(job.id, CATALOG_SHAPE, page, step)
+                listing.page(job.id, CATALOG_SHAPE, step, |fields| {
+                    page.rows(|cells| fields.push(cells))
+                })
             }
             (Stage::Ask, Work::Ping(ping)) => ping.page(page),
             _ => Ok(()),
