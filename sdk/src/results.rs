@@ -48,6 +48,19 @@ impl<T> Shapes<T> {
         known.cloned()
     }
 
+    /// The one of what describes it: one that is known, or a new one, of the columns and the types that `read` reads out of that.
+    pub fn of(
+        &mut self,
+        described: &[u8],
+        read: impl FnOnce() -> Result<(Vec<Column>, Vec<T>), Error>,
+    ) -> Result<Rc<Shape<T>>, Error> {
+        if let Some(known) = self.find(|known| known == described) {
+            return Ok(known);
+        }
+        let (columns, types) = read()?;
+        Ok(self.add(described, columns, types))
+    }
+
     /// A new one. Its type comes with each column.
     pub fn add(&mut self, described: &[u8], columns: Vec<Column>, types: Vec<T>) -> Rc<Shape<T>> {
         let remembered: usize = self.known.iter().map(|shape| shape.described.len()).sum();
@@ -186,11 +199,9 @@ mod tests {
     use crate::{ColumnType, column};
 
     fn shape(shapes: &mut Shapes<()>, described: &str) -> Rc<Shape<()>> {
-        let known = shapes.find(|known| known == described.as_bytes());
-        known.unwrap_or_else(|| {
-            let columns = vec![column("t", ColumnType::Text, "text")];
-            shapes.add(described.as_bytes(), columns, vec![()])
-        })
+        let columns = || vec![column("t", ColumnType::Text, "text")];
+        let shape = shapes.of(described.as_bytes(), || Ok((columns(), vec![()])));
+        shape.unwrap()
     }
 
     /// A shape keeps its number while it is remembered; past the last number the oldest one's is taken, and described anew.
@@ -209,6 +220,11 @@ mod tests {
         let anew = shape(&mut shapes, "0");
         assert!(anew.number == 1 && anew.columns.describe().is_some());
         assert_eq!(anew.described(), b"0");
+        // What is known is not read, and of what cannot be read nothing is known.
+        let refused = || Err(Error::source_failed("malformed", "no columns"));
+        assert_eq!(shapes.of(b"0", refused).unwrap().number, 1);
+        assert!(shapes.of(b"none", refused).is_err());
+        assert!(shapes.find(|known| known == b"none").is_none());
     }
 
     /// Long descriptions take the place of those before them.

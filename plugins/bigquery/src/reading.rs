@@ -1,10 +1,7 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since BigQuery sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use std::rc::Rc;
-
 use souk_sdk::json::{self, Answer, Reader, Telling, once};
-use souk_sdk::results::{Shape, Shapes};
 use souk_sdk::{Error, HttpResponse};
 
 use crate::answers::{Results, malformed, rows};
@@ -55,16 +52,8 @@ fn tell(
         if page.total_rows() > u64::from(rows_max) {
             return Err(Error::too_many_rows(rows_max));
         }
-        shape_of(shapes, page.schema.ok_or_else(malformed)?.get())
+        let schema = page.schema.ok_or_else(malformed)?.get();
+        shapes.of(schema.as_bytes(), || types::columns(schema))
     })?;
     telling.rows(from, rows)
-}
-
-/// The shape of a schema: one that is known, or a new one.
-fn shape_of(shapes: &mut Shapes<Type>, schema: &str) -> Result<Rc<Shape<Type>>, Error> {
-    if let Some(known) = shapes.find(|known| known == schema.as_bytes()) {
-        return Ok(known);
-    }
-    let (columns, types) = types::columns(schema)?;
-    Ok(shapes.add(schema.as_bytes(), columns, types))
 }

@@ -153,21 +153,19 @@ fn tell(
 
 /// The shape of a result as the API describes it.
 fn plain(described: &str, shapes: &mut Shapes<Sent>) -> Result<Rc<Shape<Sent>>, Error> {
-    if let Some(known) = shapes.find(|known| known == described.as_bytes()) {
-        return Ok(known);
-    }
-    let columns = types::columns(described)?;
-    let (columns, kinds) = split(&columns);
-    // It was described as another, or else it had been asked for in other words.
-    if kinds.iter().any(|kind| kind.way() != Way::Plain) {
-        return Err(columns_changed());
-    }
-    let kinds = kinds.into_iter().map(|kind| Sent {
-        kind,
-        way: Way::Plain,
-    });
-    let kinds = kinds.collect();
-    Ok(shapes.add(described.as_bytes(), columns, kinds))
+    shapes.of(described.as_bytes(), || {
+        let columns = types::columns(described)?;
+        let (columns, kinds) = split(&columns);
+        // It was described as another, or else it had been asked for in other words.
+        if kinds.iter().any(|kind| kind.way() != Way::Plain) {
+            return Err(columns_changed());
+        }
+        let kinds = kinds.into_iter().map(|kind| Sent {
+            kind,
+            way: Way::Plain,
+        });
+        Ok((columns, kinds.collect()))
+    })
 }
 
 /// The shape of a result that comes in other words.
@@ -189,16 +187,13 @@ fn in_other_words(
     if sent.len() != kinds.len() || !kinds.iter().zip(&sent).all(fits) {
         return Err(columns_changed());
     }
-    let key = exact.key();
-    if let Some(known) = shapes.find(|known| known == key) {
-        return Ok(known);
-    }
-    let kinds = kinds.into_iter().map(|kind| Sent {
-        kind,
-        way: kind.way(),
-    });
-    let kinds = kinds.collect();
-    Ok(shapes.add(&key, columns, kinds))
+    shapes.of(&exact.key(), || {
+        let kinds = kinds.into_iter().map(|kind| Sent {
+            kind,
+            way: kind.way(),
+        });
+        Ok((columns, kinds.collect()))
+    })
 }
 
 fn split(columns: &[(String, String)]) -> (Vec<Column>, Vec<Type>) {

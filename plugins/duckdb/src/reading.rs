@@ -109,17 +109,16 @@ impl Reading {
             Columns::Catalog => b"c",
         };
         let described = [whose, first.types, first.names].concat();
-        if let Some(known) = shapes.find(|known| known == described) {
-            return Ok(known);
-        }
-        let types = types::list(&mut Reader::new(first.types))?;
-        let own = types::columns(&types, &names(first.names)?);
-        let columns = match self.columns {
-            Columns::Own if own.is_empty() => return Err(malformed()),
-            Columns::Own => own,
-            Columns::Catalog => catalog(&own)?,
-        };
-        Ok(shapes.add(&described, columns, types))
+        shapes.of(&described, || {
+            let types = types::list(&mut Reader::new(first.types))?;
+            let own = types::columns(&types, &names(first.names)?);
+            let columns = match self.columns {
+                Columns::Own if own.is_empty() => return Err(malformed()),
+                Columns::Own => own,
+                Columns::Catalog => catalog(&own)?,
+            };
+            Ok((columns, types))
+        })
     }
 }
 

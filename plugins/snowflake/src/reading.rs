@@ -1,11 +1,8 @@
 //! The rows of a result, part by part, as batches of columns. They are told while an answer is read, since Snowflake sends what they are
 //! before them; where it does not, they are kept as they stand until it has. Parts that come compressed are told as they are unpacked.
 
-use std::rc::Rc;
-
 use serde::de::Error as _;
 use souk_sdk::json::{self, Answer, Reader, Telling, once};
-use souk_sdk::results::{Shape, Shapes};
 use souk_sdk::{Error, Limits, Step};
 
 use crate::answers::{self, Body, Head, MetaData};
@@ -185,16 +182,10 @@ fn tell(
         if partitions(described) > PARTITIONS_MAX {
             return Err(malformed());
         }
-        shape_of(shapes, described.row_type.get())
+        let row_type = described.row_type.get();
+        shapes.of(row_type.as_bytes(), || {
+            Ok(types::columns(&answers::columns(row_type)?))
+        })
     })?;
     telling.rows(from, |from, table| table.rows(from))
-}
-
-/// The shape of a description: one that is known, or a new one.
-fn shape_of(shapes: &mut Shapes<Type>, row_type: &str) -> Result<Rc<Shape<Type>>, Error> {
-    if let Some(known) = shapes.find(|known| known == row_type.as_bytes()) {
-        return Ok(known);
-    }
-    let (columns, types) = types::columns(&answers::columns(row_type)?);
-    Ok(shapes.add(row_type.as_bytes(), columns, types))
 }

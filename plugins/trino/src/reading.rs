@@ -1,11 +1,8 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since Trino sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use std::rc::Rc;
-
 use souk_sdk::json::{self, Answer, Reader, Telling, once};
-use souk_sdk::results::{Shape, Shapes};
-use souk_sdk::{Error, HttpResponse};
+use souk_sdk::{Column, Error, HttpResponse};
 
 use crate::answers::{Results, malformed};
 use crate::types::{self, Type};
@@ -59,21 +56,20 @@ fn tell(
         }
         _ => {}
     }
-    telling.describe(|shapes| shape_of(shapes, page.described().ok_or_else(malformed)?.get()))?;
+    telling.describe(|shapes| {
+        let described = page.described().ok_or_else(malformed)?.get();
+        shapes.of(described.as_bytes(), || columns(described))
+    })?;
     telling.rows(from, |from, table| table.rows(from))
 }
 
-/// The shape of a description: one that is known, or a new one.
-fn shape_of(shapes: &mut Shapes<Type>, described: &str) -> Result<Rc<Shape<Type>>, Error> {
-    if let Some(known) = shapes.find(|known| known == described.as_bytes()) {
-        return Ok(known);
-    }
+/// The columns of a description, each with its type.
+fn columns(described: &str) -> Result<(Vec<Column>, Vec<Type>), Error> {
     if described.len() > DESCRIBED_BYTES_MAX {
         return Err(Error::limit_exceeded(
             "columns_too_long",
             "the names and types of the result's columns are longer than 1 MiB",
         ));
     }
-    let (columns, types) = types::columns(described)?;
-    Ok(shapes.add(described.as_bytes(), columns, types))
+    types::columns(described)
 }
