@@ -18,6 +18,7 @@ use super::learn;
 use super::spellings::spelled;
 use crate::App;
 use crate::binding::value;
+use crate::definition::Field;
 use crate::failure::Cause;
 use crate::products::{Chosen, EndpointSnapshot, Learned, Shape};
 
@@ -56,7 +57,7 @@ pub async fn check<'a>(
     let mut used = used(endpoint, &choice.filters, &mut errors);
     used.sort_by_key(|used| used.chosen);
     let sort = sort(endpoint, choice.sort.as_deref(), &mut errors);
-    let fields = fields(endpoint, choice.fields.as_deref(), &mut errors);
+    let fields = fields(&endpoint.plan.fields, choice.fields.as_deref(), &mut errors);
     let page = page(endpoint, choice, &mut errors);
 
     let late;
@@ -232,14 +233,16 @@ fn sort(
     place
 }
 
-fn fields(
-    endpoint: &EndpointSnapshot,
-    given: Option<&str>,
-    errors: &mut FieldErrors,
-) -> Option<Box<[usize]>> {
+fn fields(known: &[Field], given: Option<&str>, errors: &mut FieldErrors) -> Option<Box<[usize]>> {
     let given = given?;
-    let known = &endpoint.plan.fields;
+    // Thousands of commas are no request, and each would be told all names that there are.
+    if given.split(',').nth(known.len()).is_some() {
+        let message = format!("names more fields than the {} that there are", known.len());
+        errors.add("fields", "too_many", message);
+        return None;
+    }
     let mut places = Vec::new();
+    let mut are_told = false;
     for name in given.split(',') {
         match known.iter().position(|field| field.published() == name) {
             Some(place) if places.contains(&place) => {
@@ -248,8 +251,13 @@ fn fields(
             Some(place) => places.push(place),
             None => {
                 let shown: String = name.chars().take(63).collect();
-                let names: Vec<&str> = known.iter().map(|field| field.published()).collect();
-                let message = format!("has no field \"{shown}\": there are {}", names.join(", "));
+                let mut message = format!("has no field \"{shown}\"");
+                // Once: they may be a hundred kilobytes.
+                if !std::mem::replace(&mut are_told, true) {
+                    let names: Vec<&str> = known.iter().map(Field::published).collect();
+                    message.push_str(": there are ");
+                    message.push_str(&names.join(", "));
+                }
                 errors.add("fields", "unknown", message);
             }
         }
@@ -394,6 +402,34 @@ fn read_value(dialect: Dialect, kind: ColumnKind, text: &str) -> Result<Value, S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// However many fields are named, and whatever there are, the names that there are are told once.
+    #[test]
+    fn what_is_told_of_fields_is_bounded() {
+        let field = |place: usize| Field {
+            name: format!("{place:0>128}"),
+            alias: None,
+            description: None,
+        };
+        let known: Vec<Field> = (0..200).map(field).collect();
+        let told = |given: &str| {
+            let mut errors = FieldErrors::default();
+            let chosen = fields(&known, Some(given), &mut errors);
+            let errors = errors.into_vec().into_iter();
+            let told: Vec<_> = errors.map(|error| (error.code, error.message)).collect();
+            (chosen.map(|chosen| chosen.len()), told)
+        };
+        let (chosen, told_of_many) = told(&",".repeat(8_192));
+        assert_eq!((chosen, told_of_many.len()), (None, 1));
+        assert_eq!(told_of_many[0].0, "too_many");
+        let (_, told_of_unknown) = told(&["x"; 200].join(","));
+        assert_eq!(told_of_unknown.len(), 200);
+        let bytes: usize = told_of_unknown.iter().map(|(_, text)| text.len()).sum();
+        assert!(bytes < 200 * 130 + 200 * 40, "{bytes}");
+        assert!(told_of_unknown[0].1.contains(known[199].published()));
+        let all: Vec<&str> = known.iter().map(Field::published).collect();
+        assert_eq!(told(&all.join(",")), (Some(200), Vec::new()));
+    }
 
     /// Commas part values unless they are escaped.
     #[test]
