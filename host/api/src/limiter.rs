@@ -17,7 +17,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
-use window::Window;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use window::{WINDOW_SECONDS, Window};
 
 pub use buckets::{Buckets, IN_FLIGHT_MAX, Limits, Scope};
 pub use shared::Shared;
@@ -27,7 +28,7 @@ pub use window::Quota;
 /// gets through, and a flood of made-up ones costs the store next to nothing.
 const LOOKUPS_A_SECOND: u32 = 10;
 const SHARDS: usize = 32;
-/// Actors with live windows kept per shard before those that are over are swept: about 1 KB each.
+/// Actors with live windows kept per shard before those that are over are swept, as they are every hour: about 1 KB each.
 const ACTORS_PER_SHARD: usize = 2_000;
 /// Addresses kept per shard: about 250 bytes each.
 const ADDRESSES_PER_SHARD: usize = 4_000;
@@ -66,6 +67,8 @@ type Shards<K, V> = Box<[Mutex<HashMap<K, V>>]>;
 
 pub struct Limiter {
     actors: Shards<Actor, Arc<Buckets>>,
+    /// When each shard of them was swept.
+    swept: [AtomicU32; SHARDS],
     addresses: Shards<IpAddr, Arc<Address>>,
     /// By what is counted.
     companies: Mutex<HashMap<(CompanyId, &'static str), Arc<Bucket>>>,
@@ -84,6 +87,7 @@ impl Limiter {
     ) -> Limiter {
         Limiter {
             actors: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            swept: Default::default(),
             addresses: (0..SHARDS).map(|_| Mutex::default()).collect(),
             companies: Mutex::default(),
             hasher: RandomState::new(),
@@ -95,9 +99,17 @@ impl Limiter {
 
     /// The buckets of whoever calls, for their cached record.
     pub fn buckets(&self, actor: &Actor, now: u32) -> Arc<Buckets> {
-        let mut shard = self.actors[self.shard(actor)].lock();
-        if shard.len() >= ACTORS_PER_SHARD {
-            shard.retain(|_, buckets| Arc::strong_count(buckets) > 1 || !buckets.is_over(now));
+        let place = self.shard(actor);
+        let mut shard = self.actors[place].lock();
+        let swept = &self.swept[place];
+        // Also where there are few: a key that was deleted has what was counted of it here.
+        let is_due = now.saturating_sub(swept.load(Relaxed)) >= WINDOW_SECONDS;
+        if is_due || shard.len() >= ACTORS_PER_SHARD {
+            swept.store(now, Relaxed);
+            shard.retain(|_, buckets| {
+                buckets.forget_each(now);
+                Arc::strong_count(buckets) > 1 || !buckets.is_over(now)
+            });
         }
         shard
             .entry(actor.clone())
@@ -315,6 +327,25 @@ mod tests {
         }
         limiter.give_back_address(address, NOW + 1);
         assert!(now(limiter.take_address(address, NOW + 1)).is_ok());
+    }
+
+    /// What was counted of callers that are gone leaves, however few there are.
+    #[test]
+    fn callers_that_are_gone_are_forgotten() {
+        const CALLERS: usize = SHARDS * 50;
+        let limiter = Limiter::new(&[], 1, None);
+        let limits = Limits {
+            own: 5,
+            operation: None,
+        };
+        for second in [NOW, NOW + 2 * WINDOW_SECONDS] {
+            for _ in 0..CALLERS {
+                let buckets = limiter.buckets(&actor(), second);
+                assert!(now(buckets.take(limits, second)).is_ok());
+            }
+            let kept = limiter.actors.iter().map(|shard| shard.lock().len());
+            assert_eq!(kept.sum::<usize>(), CALLERS);
+        }
     }
 
     /// A company has an hour of its own for each thing, and windows that are over make room for others.

@@ -2,11 +2,12 @@
 
 use super::bucket::Bucket;
 use super::shared::Shared;
-use super::window::Quota;
+use super::window::{Quota, WINDOW_SECONDS};
 use crate::unread::Tally;
 use parking_lot::Mutex;
 use souk_domain::actors::Actor;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -15,6 +16,8 @@ pub const IN_FLIGHT_MAX: u32 = 128;
 /// What a key is counted for one by one (the products that it previews) in an hour: about 100 bytes each. A catalogue is browsed with far
 /// fewer; who asks for more in an hour waits.
 const EACH_MAX: usize = 1_000;
+/// As long as an id. What is longer is none, however many of those somebody makes up: they are counted as one thing.
+const THING_BYTES_MAX: usize = 255;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -46,8 +49,24 @@ pub struct Buckets {
     names: Arc<[&'static str]>,
     shared: Option<Arc<Shared>>,
     operations: Box<[Bucket]>,
-    /// Of operations that limit each thing for itself, by the thing.
-    each: Mutex<HashMap<Box<str>, Arc<Bucket>>>,
+    /// Of operations that limit each thing for itself.
+    each: Mutex<Each>,
+}
+
+/// What is counted of one caller thing by thing. Things are what clients write: not they are kept but their hashes, and two with one hash, which
+/// nobody can look for, are counted together.
+#[derive(Default)]
+struct Each {
+    hasher: RandomState,
+    buckets: HashMap<u64, Arc<Bucket>>,
+    /// When a call of any of them was spent last: an hour later all are over.
+    taken_at: u32,
+}
+
+impl Each {
+    fn is_over(&self, now: u32) -> bool {
+        self.buckets.is_empty() || now.saturating_sub(self.taken_at) >= WINDOW_SECONDS
+    }
 }
 
 /// The limits that a call meets: the caller's own, and the operation's with the place of its bucket.
@@ -96,6 +115,10 @@ impl Buckets {
     /// Spends one call for one of the things that are limited each for itself. The caller has spent one of the key, which a refusal gives
     /// back.
     pub async fn take_each(&self, thing: &str, limit: u32, now: u32) -> Result<Quota, Quota> {
+        let thing = match thing.len() <= THING_BYTES_MAX {
+            true => thing,
+            false => "",
+        };
         let taken = match self.each(thing, now) {
             Some(bucket) => {
                 let name = || format!("{}:each:{thing}", self.actor.as_str());
@@ -116,13 +139,25 @@ impl Buckets {
     /// The bucket of a thing, unless there are too many.
     fn each(&self, thing: &str, now: u32) -> Option<Arc<Bucket>> {
         let mut each = self.each.lock();
-        if each.len() >= EACH_MAX && !each.contains_key(thing) {
-            each.retain(|_, bucket| !bucket.is_over(now));
-            if each.len() >= EACH_MAX {
+        let thing = each.hasher.hash_one(thing);
+        let buckets = &mut each.buckets;
+        if buckets.len() >= EACH_MAX && !buckets.contains_key(&thing) {
+            buckets.retain(|_, bucket| !bucket.is_over(now));
+            if buckets.len() >= EACH_MAX {
                 return None;
             }
         }
-        Some(each.entry(thing.into()).or_default().clone())
+        let bucket = buckets.entry(thing).or_default().clone();
+        each.taken_at = now;
+        Some(bucket)
+    }
+
+    /// Lets go of what was counted thing by thing, if all of it is over.
+    pub(super) fn forget_each(&self, now: u32) {
+        let mut each = self.each.lock();
+        if each.is_over(now) {
+            each.buckets = HashMap::new();
+        }
     }
 
     pub fn peek(&self, limits: Limits, now: u32) -> (Quota, Scope) {
@@ -165,7 +200,7 @@ impl Buckets {
     pub(super) fn is_over(&self, now: u32) -> bool {
         self.own.is_over(now)
             && self.operations.iter().all(|bucket| bucket.is_over(now))
-            && self.each.lock().values().all(|bucket| bucket.is_over(now))
+            && self.each.lock().is_over(now)
     }
 }
 
@@ -179,7 +214,6 @@ fn binding(key: Quota, operation: Quota) -> (Quota, Scope) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::WINDOW_SECONDS;
     use super::*;
     use futures_util::FutureExt;
     use souk_domain::ids::KeyId;
@@ -279,9 +313,35 @@ mod tests {
         for number in 0..2 * EACH_MAX {
             let _ = now(buckets.take_each(&number.to_string(), 1, NOW));
         }
-        assert_eq!(buckets.each.lock().len(), EACH_MAX);
+        assert_eq!(buckets.each.lock().buckets.len(), EACH_MAX);
         assert!(each("late", NOW).is_err());
         assert!(each("late", NOW + WINDOW_SECONDS).is_ok());
+    }
+
+    /// However long the things are that somebody makes up, and however many, they take no more room than ids do.
+    #[test]
+    fn things_that_are_no_ids_are_counted_as_one() {
+        let buckets = buckets();
+        let long = |number: usize| "x".repeat(THING_BYTES_MAX + 1 + number);
+        assert!(now(buckets.take_each(&long(0), 2, NOW)).is_ok());
+        assert!(now(buckets.take_each(&long(1), 2, NOW)).is_ok());
+        assert!(now(buckets.take_each(&long(2), 2, NOW)).is_err());
+        assert_eq!(buckets.each.lock().buckets.len(), 1);
+        let id = "x".repeat(THING_BYTES_MAX);
+        assert!(now(buckets.take_each(&id, 2, NOW)).is_ok());
+    }
+
+    /// An hour after the last of them nothing of them is left.
+    #[test]
+    fn things_are_let_go_of() {
+        let buckets = buckets();
+        assert!(now(buckets.take_each("a", 1, NOW)).is_ok());
+        assert!(now(buckets.take_each("b", 1, NOW + 10)).is_ok());
+        buckets.forget_each(NOW + WINDOW_SECONDS);
+        assert_eq!(buckets.each.lock().buckets.len(), 2);
+        buckets.forget_each(NOW + 10 + WINDOW_SECONDS);
+        assert_eq!(buckets.each.lock().buckets.len(), 0);
+        assert!(now(buckets.take_each("a", 1, NOW + 10 + WINDOW_SECONDS)).is_ok());
     }
 
     /// Concurrent callers never get more than the limit.
