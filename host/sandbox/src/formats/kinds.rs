@@ -24,6 +24,10 @@ pub enum Unfit {
         "the column \"{0}\" has the time 24:00:00, which this format has not; ask for NDJSON or CSV"
     )]
     EndOfDay(String),
+    #[error(
+        "its {0} pages are as many as a Parquet file has of so many columns; ask for a larger limit, for fewer fields, or for another format"
+    )]
+    Pages(u64),
     #[error("the rows cannot be written: {0}")]
     Writer(String),
 }

@@ -11,6 +11,10 @@ use super::kinds::{Format, Unfit};
 use crate::columns::Output;
 use crate::json::{self, Field};
 
+/// Columns, times pages, of one Parquet file. Its end tells of each where it is and what it has, which is a kilobyte or so in memory until then:
+/// pages may be of one row, and an export lasts for an hour.
+const CHUNKS_MAX: u64 = 128 << 10;
+
 /// What has to be known of the pages before. The first page decides what the columns of Arrow and Parquet are.
 pub struct Stream {
     format: Format,
@@ -64,6 +68,10 @@ impl Stream {
         fields: &[Field],
         rows: usize,
     ) -> Result<Vec<u8>, Unfit> {
+        let chunks = self.pages.saturating_mul(fields.len() as u64);
+        if self.format == Format::Parquet && chunks > CHUNKS_MAX {
+            return Err(Unfit::Pages(self.pages - 1));
+        }
         let layout = self
             .layout
             .get_or_insert_with(|| Layout::of(&output, fields, rows));
@@ -131,4 +139,34 @@ impl Writer {
 
 fn failed(error: impl std::fmt::Display) -> Unfit {
     Unfit::Writer(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Column, ColumnKind};
+
+    /// What is kept of a Parquet file until its end is bounded, however small its pages are. Other formats keep nothing.
+    #[test]
+    fn a_parquet_file_has_so_many_pages() {
+        let column = Column {
+            name: "c".to_owned(),
+            kind: ColumnKind::Int64,
+            nullable: true,
+            native: String::new(),
+        };
+        let output = Output::new(vec![column].into(), Vec::new(), 0);
+        let fields = [Field::new(0, "a"), Field::new(0, "b")];
+        let after = |format, pages| {
+            let mut stream = Stream::new(format);
+            stream.pages = pages;
+            stream.write(output.clone(), &fields, 0).map(drop)
+        };
+        let most = CHUNKS_MAX / 2;
+        assert_eq!(after(Format::Parquet, most - 1), Ok(()));
+        assert_eq!(after(Format::Parquet, most), Err(Unfit::Pages(most)));
+        for format in [Format::Arrow, Format::Csv, Format::JsonLines] {
+            assert_eq!(after(format, most), Ok(()), "{format:?}");
+        }
+    }
 }
