@@ -31,6 +31,7 @@ use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
 use asked::{Asked, PAGE_BYTES_MAX};
 pub use choice::Choice;
+use cursor::Position;
 use large::{is_large, names_bytes, takes_long_to_go_through, worked};
 pub use learn::learn;
 
@@ -97,12 +98,15 @@ pub async fn fetch<T>(
     let (output, digest) = digested(app, endpoint, run.deadline(), &statement, &asked, output)
         .await
         .map_err(|cause| run.fail(cause))?;
-    let next = next(app, endpoint, &asked, learned, &statement, &output);
+    let (output, place) = placed(app, endpoint, run.deadline(), &statement, &asked, output)
+        .await
+        .map_err(|cause| run.fail(cause))?;
+    let next = place.map(|place| next(app, endpoint, &asked, learned, &place));
     let told = Told {
         start: asked.page.start,
         limit: asked.page.limit,
         paged: asked.page.paged(output.rows),
-        next: next.map_err(|cause| run.fail(cause))?,
+        next: next.transpose().map_err(|cause| run.fail(cause))?,
         digest,
     };
     let (rows, bytes) = (told.paged.returned as usize, output.bytes);
@@ -168,26 +172,46 @@ async fn digested(
     reckoned.await?.ok_or_else(abandoned)
 }
 
-/// Where the page behind this one begins, if there is one.
+/// Where the page behind this one begins, if there is one, with the result: of very many rows that tie it is found in a lane.
+async fn placed(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    deadline: Instant,
+    statement: &Arc<PageStatement>,
+    asked: &Asked<'_>,
+    output: Output,
+) -> Result<(Output, Option<Position>), Cause> {
+    let paged = asked.page.paged(output.rows);
+    if !paged.has_more {
+        return Ok((output, None));
+    }
+    let returned = paged.returned as usize;
+    if !cursor::takes_long(&output, &statement.keys, returned) {
+        let place = cursor::behind(&output, &statement.keys, &asked.from, returned);
+        return Ok((output, Some(place)));
+    }
+    let (statement, from) = (statement.clone(), asked.from.clone());
+    let find = move || {
+        let place = cursor::behind(&output, &statement.keys, &from, returned);
+        (output, Some(place))
+    };
+    let found = Box::pin(app.compute(endpoint.row.company_id.as_str(), deadline, find));
+    found.await?.ok_or_else(abandoned)
+}
+
+/// What the client is told of it.
 fn next(
     app: &App,
     endpoint: &EndpointSnapshot,
     asked: &Asked<'_>,
     learned: Option<&Learned>,
-    statement: &PageStatement,
-    output: &Output,
-) -> Result<Option<Next>, Cause> {
-    let paged = asked.page.paged(output.rows);
-    if !paged.has_more {
-        return Ok(None);
-    }
-    let returned = paged.returned as usize;
-    let place = cursor::behind(output, &statement.keys, &asked.from, returned);
+    place: &Position,
+) -> Result<Next, Cause> {
     let goes_on_with = asked.goes_on_with(endpoint, learned);
-    Ok(Some(Next {
-        cursor: cursor::seal(app, endpoint, &goes_on_with, &place)?,
+    Ok(Next {
+        cursor: cursor::seal(app, endpoint, &goes_on_with, place)?,
         by_key: place.after.is_some(),
-    }))
+    })
 }
 
 /// Step three, for the company that calls, and the check that the answer has the columns that were asked for and no others.

@@ -20,6 +20,8 @@ const KEY_BYTES_MAX: usize = 2_048;
 /// What a client may send as a cursor: the longest that is told, with room.
 const CURSOR_BYTES_MAX: usize = 8_192;
 const VERSION: u8 = 1;
+/// Values of keys that are compared on a worker, to count rows that tie: half a millisecond.
+const COMPARED_MAX: usize = 5_000;
 
 /// A place between two rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,12 +104,31 @@ pub fn behind(output: &Output, keys: &[usize], from: &Position, returned: usize)
     }
 }
 
+/// Whether [`behind`] counts so many rows that tie that a worker would be held by it.
+pub fn takes_long(output: &Output, keys: &[usize], returned: usize) -> bool {
+    let tie = || {
+        let last = key(output, keys, returned - 1);
+        last.is_some() && key(output, keys, returned) == last
+    };
+    returned.saturating_mul(keys.len()) > COMPARED_MAX && tie()
+}
+
 /// The values of a row in these columns, if the source compares them as they are written here.
 fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
     let mut bytes = 0;
     let values = keys.iter().map(|column| {
         let kind = output.columns.get(*column)?.kind;
-        let value = match output.cell(row, *column) {
+        let cell = output.cell(row, *column);
+        bytes += match &cell {
+            Cell::Decimal(text) | Cell::Text(text) => text.len(),
+            Cell::Bytes(bytes) => 4 * bytes.len(),
+            _ => 8,
+        };
+        // Before it is copied: it may be megabytes.
+        if bytes > KEY_BYTES_MAX {
+            return None;
+        }
+        Some(match cell {
             Cell::Null if kind != ColumnKind::Json => Value::Null(None),
             Cell::Boolean(value) => Value::Boolean(value),
             Cell::Int64(value) => Value::Int64(value),
@@ -122,16 +143,9 @@ fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
             Cell::Timestamp(micros) => Value::Timestamp(micros),
             Cell::LocalTimestamp(micros) => Value::LocalTimestamp(micros),
             Cell::Null | Cell::Json(_) => return None,
-        };
-        bytes += match &value {
-            Value::Decimal(text) | Value::Text(text) => text.len(),
-            Value::Bytes(bytes) => 4 * bytes.len(),
-            _ => 8,
-        };
-        Some(value)
+        })
     });
-    let values = values.collect::<Option<Vec<Value>>>()?;
-    (bytes <= KEY_BYTES_MAX).then_some(values)
+    values.collect()
 }
 
 /// What a client is told of a place.
@@ -247,5 +261,61 @@ impl Key {
             Key::S(micros) => Value::Timestamp(micros),
             Key::L(micros) => Value::LocalTimestamp(micros),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use souk_sandbox::{Batch, Chunk, Column, ColumnData, VarLen};
+
+    use super::*;
+
+    fn output(kind: ColumnKind, data: ColumnData, rows: usize) -> Output {
+        let column = Column {
+            name: "c".to_owned(),
+            kind,
+            nullable: false,
+            native: String::new(),
+        };
+        let chunk = Chunk {
+            validity: None,
+            data,
+        };
+        let batch = Batch {
+            rows: rows as u32,
+            chunks: vec![chunk],
+        };
+        Output::new(vec![column].into(), vec![batch], 0)
+    }
+
+    /// Rows that tie are counted; where they are very many, a worker does not.
+    #[test]
+    fn many_rows_that_tie_take_long() {
+        let from = Position::of_start(0);
+        let rows = COMPARED_MAX + 2;
+        let tied = output(ColumnKind::Int64, ColumnData::I64s(vec![7; rows]), rows);
+        assert!(takes_long(&tied, &[0], rows - 1));
+        assert!(!takes_long(&tied, &[0], COMPARED_MAX));
+        let place = behind(&tied, &[0], &from, rows - 1);
+        let ties = u32::try_from(rows - 1).unwrap();
+        assert_eq!(place.after, Some((vec![Value::Int64(7)], ties)));
+        let counted = ColumnData::I64s((0..rows as i64).collect());
+        let apart = output(ColumnKind::Int64, counted, rows);
+        assert!(!takes_long(&apart, &[0], rows - 1));
+    }
+
+    /// A key that is too long for an address is none.
+    #[test]
+    fn long_keys_are_offsets() {
+        let of = |length: usize| {
+            let data = ColumnData::VarLen(VarLen {
+                offsets: vec![0, length as i32, 2 * length as i32],
+                bytes: vec![b'x'; 2 * length],
+            });
+            let output = output(ColumnKind::Text, data, 2);
+            behind(&output, &[0], &Position::of_start(0), 1).after
+        };
+        assert!(of(KEY_BYTES_MAX).is_some());
+        assert_eq!(of(KEY_BYTES_MAX + 1), None);
     }
 }

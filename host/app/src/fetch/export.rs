@@ -16,7 +16,7 @@ use souk_store::Cached;
 use tokio::sync::{Mutex, mpsc};
 
 use super::large::{is_large, names_bytes};
-use super::{Asked, Choice, choice, cursor, rows};
+use super::{Asked, Choice, choice, cursor, placed, rows};
 use crate::App;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{self, EndpointSnapshot, Learned};
@@ -212,10 +212,12 @@ impl<'a> Export<'a> {
         if returned == 0 {
             run = run.found_nothing();
         }
+        let (output, place) = placed(app, endpoint, deadline, &statement, &asked, output)
+            .await
+            .map_err(|cause| run.fail(cause))?;
         let mut cursor = None;
         let mut next = None;
-        if paged.has_more {
-            let place = cursor::behind(&output, &statement.keys, &asked.from, returned);
+        if let Some(place) = place {
             let goes_on_with = asked.goes_on_with(endpoint, self.learned);
             let sealed = cursor::seal(app, endpoint, &goes_on_with, &place);
             cursor = Some(sealed.map_err(|cause| run.fail(cause))?);
