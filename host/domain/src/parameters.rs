@@ -13,6 +13,8 @@ use crate::time::DAY_MICROS;
 /// More would not fit in a form that anybody fills in.
 pub const PARAMETERS_MAX: usize = 50;
 pub const ENUM_VALUES_MAX: usize = 200;
+/// Values that are given at once, ones that no product has included: each is looked for among all parameters.
+const GIVEN_MAX: usize = 2 * PARAMETERS_MAX;
 /// 2025-01-01.
 const EXAMPLE_DAY: i32 = 20_089;
 /// Longest text a caller may pass.
@@ -321,6 +323,10 @@ pub fn bind(
     parameters: &[Parameter],
     given: &[(&str, Raw<'_>)],
 ) -> Result<Vec<Value>, Vec<FieldError>> {
+    if given.len() > GIVEN_MAX {
+        let message = format!("has more than {GIVEN_MAX} members");
+        return Err(vec![FieldError::new("params", "too_many", message)]);
+    }
     let mut errors = FieldErrors::default();
     let mut values = Vec::with_capacity(parameters.len());
     for parameter in parameters {

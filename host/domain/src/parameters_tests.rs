@@ -108,6 +108,22 @@ fn every_error_is_reported_at_once() {
     );
 }
 
+/// Whoever gives thousands of values is told of that, and not of each.
+#[test]
+fn very_many_values_are_refused_at_once() {
+    let names: Vec<String> = (0..20_000).map(|number| format!("p{number}")).collect();
+    let given = |count: usize| -> Vec<(&str, Raw<'_>)> {
+        let names = names[..count].iter();
+        names.map(|name| (name.as_str(), Raw::Null)).collect()
+    };
+    let parameters = [define("a", "integer")];
+    let refused = bind(&parameters, &given(20_000)).unwrap_err();
+    let refused: Vec<_> = refused.iter().map(|e| (e.field.as_str(), e.code)).collect();
+    assert_eq!(refused, [("params", "too_many")]);
+    let named = bind(&parameters, &given(GIVEN_MAX)).unwrap_err();
+    assert_eq!(named.len(), GIVEN_MAX + 1);
+}
+
 #[test]
 fn null_only_where_not_required() {
     let mut optional = definition("p", "integer");
