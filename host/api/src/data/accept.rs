@@ -32,6 +32,9 @@ pub const fn content_type(format: Format) -> &'static str {
     }
 }
 
+/// Ranges of `Accept` that are looked at, the first ones: each is held against all formats, and a head has room for thousands.
+const RANGES_MAX: usize = 64;
+
 /// One range of `Accept`.
 struct Range<'a> {
     kind: &'a str,
@@ -55,6 +58,7 @@ fn choose(headers: &HeaderMap, formats: &[(Format, &[&'static str])]) -> Result<
     let ranges = texts.iter().flat_map(|text| text.split(','));
     let ranges: Vec<Range<'_>> = ranges
         .filter(|range| !range.trim().is_empty())
+        .take(RANGES_MAX)
         .enumerate()
         .map(|(place, range)| {
             let mut parts = range.split(';').map(str::trim);
@@ -163,5 +167,18 @@ mod tests {
         ] {
             assert_eq!(wanted(accept), expected, "{accept}");
         }
+    }
+
+    /// Of thousands of ranges the first ones count.
+    #[test]
+    fn the_first_ranges_are_looked_at() {
+        let of = |before: usize| {
+            let accept = format!("{}text/csv", "a/b,".repeat(before));
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, HeaderValue::try_from(accept).unwrap());
+            of_page(&headers).ok()
+        };
+        assert_eq!(of(RANGES_MAX - 1), Some(Format::Csv));
+        assert_eq!(of(RANGES_MAX), None);
     }
 }
