@@ -25,9 +25,9 @@ pub enum Unfit {
     )]
     EndOfDay(String),
     #[error(
-        "its {0} pages are as many as a Parquet file has of so many columns; ask for a larger limit, for fewer fields, or for another format"
+        "its {0} groups of rows are as many as a Parquet file has of so many columns; ask for fewer fields, or for another format"
     )]
-    Pages(u64),
+    Groups(usize),
     #[error("the rows cannot be written: {0}")]
     Writer(String),
 }

@@ -11,14 +11,17 @@ use super::kinds::{Format, Unfit};
 use crate::columns::Output;
 use crate::json::{self, Field};
 
-/// Columns, times pages, of one Parquet file. Its end tells of each where it is and what it has, which is a kilobyte or so in memory until then:
-/// pages may be of one row, and an export lasts for an hour.
-const CHUNKS_MAX: u64 = 128 << 10;
+/// Small pages of a Parquet file make one row group together, up to so many rows or so much memory.
+const GROUP_ROWS: usize = 10_000;
+const GROUP_BYTES: usize = 4 << 20;
+/// Columns, times row groups, of one Parquet file. Its end tells of each where it is and what it has, which is a kilobyte or so in memory until then.
+const CHUNKS_MAX: usize = 128 << 10;
 
 /// What has to be known of the pages before. The first page decides what the columns of Arrow and Parquet are.
 pub struct Stream {
     format: Format,
     pages: u64,
+    chunks_max: usize,
     layout: Option<Layout>,
     writer: Option<Writer>,
 }
@@ -33,6 +36,7 @@ impl Stream {
         Stream {
             format,
             pages: 0,
+            chunks_max: CHUNKS_MAX,
             layout: None,
             writer: None,
         }
@@ -68,10 +72,6 @@ impl Stream {
         fields: &[Field],
         rows: usize,
     ) -> Result<Vec<u8>, Unfit> {
-        let chunks = self.pages.saturating_mul(fields.len() as u64);
-        if self.format == Format::Parquet && chunks > CHUNKS_MAX {
-            return Err(Unfit::Pages(self.pages - 1));
-        }
         let layout = self
             .layout
             .get_or_insert_with(|| Layout::of(&output, fields, rows));
@@ -89,11 +89,16 @@ impl Stream {
                 Ok(std::mem::take(writer.get_mut()))
             }
             Writer::Parquet(writer) => {
+                let groups = writer.flushed_row_groups().len();
+                if groups.saturating_mul(fields.len()) >= self.chunks_max {
+                    return Err(Unfit::Groups(groups));
+                }
                 for batch in &batches {
                     writer.write(batch).map_err(failed)?;
                 }
-                // A page is a row group, so that no more than one is kept.
-                writer.flush().map_err(failed)?;
+                if writer.in_progress_rows() >= GROUP_ROWS || writer.memory_size() >= GROUP_BYTES {
+                    writer.flush().map_err(failed)?;
+                }
                 Ok(std::mem::take(writer.inner_mut()))
             }
         }
@@ -144,29 +149,62 @@ fn failed(error: impl std::fmt::Display) -> Unfit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::{Column, ColumnKind};
+    use crate::columns::{Batch, Chunk, Column, ColumnData, ColumnKind};
 
-    /// What is kept of a Parquet file until its end is bounded, however small its pages are. Other formats keep nothing.
-    #[test]
-    fn a_parquet_file_has_so_many_pages() {
+    fn page(rows: usize) -> Output {
         let column = Column {
             name: "c".to_owned(),
             kind: ColumnKind::Int64,
             nullable: true,
             native: String::new(),
         };
-        let output = Output::new(vec![column].into(), Vec::new(), 0);
-        let fields = [Field::new(0, "a"), Field::new(0, "b")];
-        let after = |format, pages| {
-            let mut stream = Stream::new(format);
-            stream.pages = pages;
-            stream.write(output.clone(), &fields, 0).map(drop)
+        let chunk = Chunk {
+            validity: None,
+            data: ColumnData::I64s(vec![7; rows]),
         };
-        let most = CHUNKS_MAX / 2;
-        assert_eq!(after(Format::Parquet, most - 1), Ok(()));
-        assert_eq!(after(Format::Parquet, most), Err(Unfit::Pages(most)));
-        for format in [Format::Arrow, Format::Csv, Format::JsonLines] {
-            assert_eq!(after(format, most), Ok(()), "{format:?}");
+        let batch = Batch {
+            rows: rows as u32,
+            chunks: vec![chunk],
+        };
+        Output::new(vec![column].into(), vec![batch], 0)
+    }
+
+    fn groups(stream: &Stream) -> usize {
+        match &stream.writer {
+            Some(Writer::Parquet(writer)) => writer.flushed_row_groups().len(),
+            _ => 0,
+        }
+    }
+
+    /// What is kept of a Parquet file until its end is for each group of rows: small pages make one together.
+    #[test]
+    fn small_pages_make_one_group() {
+        let mut stream = Stream::new(Format::Parquet);
+        let fields = [Field::new(0, "a"), Field::new(0, "b")];
+        let mut seen = Vec::new();
+        for rows in [1, 1, 9_000, 997, 1, 20_000, 1] {
+            stream.write(page(rows), &fields, rows).unwrap();
+            seen.push(groups(&stream));
+        }
+        assert_eq!(seen, [0, 0, 0, 0, 1, 2, 2]);
+        assert!(stream.finish().unwrap().ends_with(b"PAR1"));
+    }
+
+    /// So many groups are the most; other formats keep nothing.
+    #[test]
+    fn a_parquet_file_has_so_many_groups() {
+        let fields = [Field::new(0, "a"), Field::new(0, "b")];
+        for (format, most) in [(Format::Parquet, 3), (Format::Csv, 9)] {
+            let mut stream = Stream::new(format);
+            stream.chunks_max = 5;
+            let written = (0..9).take_while(|_| {
+                let page = stream.write(page(1), &fields, 1);
+                if let Some(Writer::Parquet(writer)) = &mut stream.writer {
+                    writer.flush().unwrap();
+                }
+                page.is_ok()
+            });
+            assert_eq!(written.count(), most, "{format:?}");
         }
     }
 }
