@@ -6,13 +6,16 @@
 //! callers: a request that begins after a change must not receive a load that began before it. While the store cannot vouch for other
 //! hosts' changes, the cache is bypassed.
 //!
-//! In front of what all threads share, each has what it read lately, until anything leaves the cache: a lock that is taken and holders that
-//! are counted for every request would be fetched from another core each time (decision 60).
+//! In front of what all threads share, each has what it read lately, until that leaves the cache (`departures`): a lock that is taken and holders
+//! that are counted for every request would be fetched from another core each time (decision 60).
+
+mod departures;
 
 use crate::changes::{Change, Topic};
 use crate::db::Db;
 use crossbeam_utils::CachePadded;
-use hashbrown::{DefaultHashBuilder, HashMap};
+use departures::Departures;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use parking_lot::{Mutex, RwLock};
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -83,8 +86,8 @@ struct Inner<K: Send, V: Send + Sync> {
     weigh: Box<Weigh<V>>,
     topics: Vec<Topic>,
     epoch: AtomicU64,
-    /// Advances with each value that leaves the shards, while its shard is locked: for all readers that is one moment.
-    departures: CachePadded<AtomicU64>,
+    /// Told of each value that leaves the shards, while the index and its shard are locked: for all readers that is one moment.
+    departures: Departures,
     fronts: ThreadLocal<CachePadded<RefCell<Front<K, V>>>>,
     coherent: Arc<AtomicBool>,
     shard_max: usize,
@@ -92,18 +95,45 @@ struct Inner<K: Send, V: Send + Sync> {
     large_bytes_max: usize,
 }
 
-/// What one thread has read since the last departure.
+/// What one thread has read lately and has not left, as of so many departures.
 struct Front<K, V> {
     departures: u64,
-    values: HashMap<K, Cached<V>>,
+    values: HashTable<Fronted<K, V>>,
+}
+
+struct Fronted<K, V> {
+    hash: u64,
+    key: K,
+    value: Cached<V>,
 }
 
 impl<K, V> Default for Front<K, V> {
     fn default() -> Self {
         Self {
             departures: 0,
-            values: HashMap::new(),
+            values: HashTable::new(),
         }
+    }
+}
+
+impl<K, V> Front<K, V> {
+    /// Drops what has left, and nothing else unless too much has left to know what.
+    fn catch_up(&mut self, departures: &Departures) {
+        // What has come by now; what leaves after it is told by the next number.
+        let now = departures.count();
+        if self.departures == now {
+            return;
+        }
+        let values = &mut self.values;
+        let is_all_known = departures.between(self.departures, now, |hash| {
+            while let Ok(gone) = values.find_entry(hash, |one| one.hash == hash) {
+                gone.remove();
+            }
+        });
+        if !is_all_known {
+            values.clear();
+        }
+        self.departures = now;
     }
 }
 
@@ -145,7 +175,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             weigh: Box::new(weigh),
             topics: topics.to_vec(),
             epoch: AtomicU64::new(0),
-            departures: CachePadded::default(),
+            departures: Departures::default(),
             fronts: ThreadLocal::new(),
             coherent: db.coherent(),
             shard_max: entries_max.div_ceil(SHARDS).max(1),
@@ -173,25 +203,28 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         if !self.inner.coherent.load(Ordering::SeqCst) {
             return None;
         }
-        // Before the shard is read: what leaves it after that is told by the next number.
-        let departures = self.inner.departures.load(Ordering::SeqCst);
+        let hash = self.hash(key);
         let mut front = self.inner.fronts.get_or_default().borrow_mut();
-        if front.departures != departures {
-            front.departures = departures;
-            front.values.clear();
-        }
-        if let Some(value) = front.values.get(key) {
-            return Some(value.clone());
+        // Before the shard is read.
+        front.catch_up(&self.inner.departures);
+        let is_it = |one: &Fronted<K, V>| one.hash == hash && Borrow::<Q>::borrow(&one.key) == key;
+        if let Some(one) = front.values.find(hash, is_it) {
+            return Some(one.value.clone());
         }
         let (key, value) = {
-            let shard = self.shard(key).read();
+            let shard = self.shard(hash).read();
             let (key, value) = shard.get_key_value(key)?;
             (key.clone(), Cached(Arc::new(value.clone())))
         };
         if front.values.len() >= FRONT_MAX {
             front.values.clear();
         }
-        front.values.insert(key, value.clone());
+        let fronted = Fronted {
+            hash,
+            key,
+            value: value.clone(),
+        };
+        front.values.insert_unique(hash, fronted, |one| one.hash);
         Some(value)
     }
 
@@ -232,20 +265,21 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             index.remove(&key);
             self.make_room(&mut index, owner, bytes);
         }
-        let mut shard = self.shard(&key).write();
+        let hash = self.hash(&key);
+        let mut shard = self.shard(hash).write();
         if shard.len() >= self.inner.shard_max
             && let Some(victim) = shard.keys().next().cloned()
         {
             shard.remove(&victim);
             index.remove(&victim);
-            self.departed();
+            self.inner.departures.tell(self.hash(&victim));
         }
         index.insert(&key, origins);
         if bytes > SMALL_BYTES_MAX {
             index.weigh(&key, owner, bytes);
         }
         if shard.insert(key, value.clone()).is_some() {
-            self.departed();
+            self.inner.departures.tell(hash);
         }
     }
 
@@ -290,29 +324,30 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         for shard in &self.inner.shards {
             let mut shard = shard.write();
             shard.clear();
-            self.departed();
+            self.inner.departures.tell_all();
         }
     }
 
-    /// Takes a value out of its shard, if it is there.
+    /// Takes a value out of its shard, if it is there. To be called while the index is locked.
     fn leave<Q>(&self, key: &Q)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let mut shard = self.shard(key).write();
+        let hash = self.hash(key);
+        let mut shard = self.shard(hash).write();
         if shard.remove(key).is_some() {
-            self.departed();
+            self.inner.departures.tell(hash);
         }
     }
 
-    /// No thread's front has what has left. To be called while the shard is locked.
-    fn departed(&self) {
-        self.inner.departures.fetch_add(1, Ordering::SeqCst);
+    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.inner.hasher.hash_one(key)
     }
 
-    fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> &RwLock<HashMap<K, Arc<V>>> {
-        &self.inner.shards[self.inner.hasher.hash_one(key) as usize % SHARDS]
+    /// Where keys with this hash are.
+    fn shard(&self, hash: u64) -> &RwLock<HashMap<K, Arc<V>>> {
+        &self.inner.shards[hash as usize % SHARDS]
     }
 }
 
@@ -554,7 +589,10 @@ mod tests {
         assert_eq!(other.get("product 1").as_ref(), Some(&*anew));
         let cache = products(&db, 4 * SHARDS);
         let other = Other::of(&cache);
-        let in_shard = |key: &str| cache.shard(key).read().contains_key(key);
+        let in_shard = |key: &str| {
+            let shard = cache.shard(cache.hash(key)).read();
+            shard.contains_key(key)
+        };
         let mut keys = (0..PRODUCTS).map(|product| format!("product {product}"));
         let one = keys.rfind(|key| in_shard(key)).unwrap();
         assert!(other.get(&one).is_some());
@@ -565,6 +603,50 @@ mod tests {
             }
         }
         assert_eq!(other.get(&one), None);
+    }
+
+    /// What leaves takes nothing else from in front of anybody: a company that has a value thrown out with each request costs others nothing of theirs.
+    #[tokio::test]
+    async fn what_leaves_takes_nobody_elses_place() {
+        let (_directory, db) = store().await;
+        let cache = texts(&db, OWNERS);
+        keep(&cache, "small", 1, 10);
+        keep(&cache, "large", 2, LARGE);
+        let both = || ["small", "large"].map(|key| cache.get(key).unwrap());
+        let before = both();
+        // The same holders as before: they come from in front, and not from the shards once more.
+        let is_in_front = || {
+            let same = before.iter().zip(both());
+            same.filter(|(before, now)| Arc::ptr_eq(&before.0, &now.0))
+                .count()
+        };
+        for one in 0..100 {
+            keep(&cache, &format!("busy {one}"), 3, LARGE);
+            assert_eq!(is_in_front(), 2);
+            assert!(cache.get(&format!("busy {one}")).is_some());
+            // Nor does a change of something else.
+            keep(&cache, "changed", 3, 10);
+            assert_eq!(cache.forget(Topic::Product, "changed"), 1);
+            assert_eq!(is_in_front(), 2);
+        }
+        cache.remove("small");
+        assert!(cache.get("small").is_none() && cache.get("large").is_some());
+    }
+
+    /// A thread that has not asked while more has left than is remembered has nothing that has left.
+    #[tokio::test]
+    async fn who_was_away_for_long_has_nothing_that_has_left() {
+        let (_directory, db) = store().await;
+        let cache = products(&db, 2 * PRODUCTS);
+        let other = Other::of(&cache);
+        let (first, stays) = ("product 0", "product 1");
+        assert!(other.get(first).is_some() && other.get(stays).is_some());
+        cache.remove(first);
+        for product in 2..PRODUCTS {
+            cache.remove(&*format!("product {product}"));
+        }
+        assert_eq!(other.get(first), None);
+        assert!(other.get(stays).is_some());
     }
 
     /// A cache of texts that are their owner's: the digits that they begin with say whose. Large ones have room for so many.
