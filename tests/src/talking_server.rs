@@ -43,6 +43,8 @@ pub struct Seen {
     pub kills: Vec<(usize, usize)>,
     /// Sessions whose lines came over TLS.
     pub protected: usize,
+    /// Sessions that were taken and are told nothing.
+    pub unanswered: usize,
     hanging: BTreeMap<usize, Arc<Notify>>,
 }
 
@@ -77,6 +79,7 @@ impl TalkingServer {
             while let Ok((socket, _)) = listener.accept().await {
                 if says_nothing.load(Ordering::Relaxed) {
                     unanswered.push(socket);
+                    known.lock().expect("no panic").unanswered += 1;
                     continue;
                 }
                 let (config, seen) = (config.clone(), known.clone());

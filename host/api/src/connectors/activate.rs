@@ -73,7 +73,9 @@ async fn activate(
     };
     let of = (name.as_str(), body.version.as_str());
     let (scope, is_staff) = (scope(&caller), caller.is_staff());
-    match connectors::activate(api.app(), &scope, of, share_percent, is_staff).await {
+    let activated =
+        connectors::activate(api.app(), &scope, of, share_percent, is_staff, api.detach());
+    match activated.await {
         Ok(info) => changed(&api, &caller, info).await,
         Err(error) => Err(version_refusal(&api, &caller, of, error).await),
     }

@@ -73,6 +73,7 @@ async fn deactivate(
         (&name, body.version.as_deref()),
         caller.is_staff(),
         reason.filter(|reason| !reason.trim().is_empty()),
+        api.detach(),
     )
     .await
     .map_err(refusal(&name))?;

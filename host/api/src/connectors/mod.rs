@@ -17,8 +17,9 @@ pub mod upload;
 use crate::caller::Caller;
 use crate::operation::CompanyRule;
 use crate::refusals::{
-    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_BLOCKED, CONNECTOR_INVALID, CONNECTOR_NOT_FOUND,
-    CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY, ENGINE_RESERVED, INVALID_REQUEST, Refusal,
+    COMPILE_TIME_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED, CONFLICT, CONNECTOR_BLOCKED,
+    CONNECTOR_INVALID, CONNECTOR_NOT_FOUND, CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY,
+    ENGINE_RESERVED, INVALID_REQUEST, Refusal,
 };
 use crate::{ApiState, Data, Problem, Routes};
 pub use shape::ConnectorOut;
@@ -62,6 +63,9 @@ async fn changed(
     Ok(Data(ConnectorOut::new(info, &engines)))
 }
 
+/// What one that its sources do not keep waiting takes less than.
+const ACTIVATION_SECONDS: u64 = 5;
+
 /// What putting a version to work is refused with.
 const REFUSALS: &[Refusal] = &[
     CONNECTOR_NOT_FOUND,
@@ -72,6 +76,7 @@ const REFUSALS: &[Refusal] = &[
     ENGINE_RESERVED,
     CONNECTOR_QUOTA_EXCEEDED,
     COMPILE_TIME_EXCEEDED,
+    CONCURRENCY_LIMIT_EXCEEDED,
 ];
 
 /// The scope that an operation's path speaks of.
@@ -132,6 +137,9 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
                     .retry_after(wait_seconds)
                     .detail("retry_after", wait_seconds)
             }
+            ConnectorError::Busy { .. } => Problem::busy(ACTIVATION_SECONDS)
+                .worded(text)
+                .detail("exhausted", "activations_exhausted"),
             ConnectorError::NotFound => Problem::not_found("connector", name),
             ConnectorError::TooLarge { max } => Problem::too_large(max as u64),
             ConnectorError::Aborted(_) => Problem::of(INVALID_REQUEST, text),

@@ -51,7 +51,8 @@ async fn delete(
     name: String,
     version: String,
 ) -> Result<Deleted, Problem> {
-    match connectors::remove(api.app(), &scope(&caller), &name, &version).await {
+    let scope = scope(&caller);
+    match connectors::remove(api.app(), &scope, &name, &version, api.detach()).await {
         Ok(()) => Ok(Deleted),
         Err(error) => Err(version_refusal(&api, &caller, (&name, &version), error).await),
     }

@@ -51,7 +51,8 @@ async fn rollback(
     caller: Caller,
     name: String,
 ) -> Result<Data<ConnectorOut>, Problem> {
-    let info = connectors::rollback(api.app(), &scope(&caller), &name, caller.is_staff())
+    let (scope, is_staff) = (scope(&caller), caller.is_staff());
+    let info = connectors::rollback(api.app(), &scope, &name, is_staff, api.detach())
         .await
         .map_err(refusal(&name))?;
     changed(&api, &caller, info).await

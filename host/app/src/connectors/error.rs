@@ -27,6 +27,11 @@ pub enum ConnectorError {
         spent_seconds: u32,
         wait_seconds: u64,
     },
+    /// Versions that wait to be put to work.
+    #[error(
+        "{waiting_max} activations of connectors are under way or wait for each other: try again when some have ended; what was uploaded is kept"
+    )]
+    Busy { waiting_max: usize },
     #[error("there is no such connector or version")]
     NotFound,
     #[error("a component may have at most {max} bytes")]

@@ -10,7 +10,7 @@ use souk_sandbox::{ConnectorInfo, Scope};
 use souk_store::connectors::Choice;
 use souk_store::connectors::canaries::Canary;
 use souk_store::{Change, Db, Topic};
-use tokio::sync::{MutexGuard, Notify, OwnedSemaphorePermit};
+use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit};
 
 use super::compile_time::CompileTime;
 use super::counted::Counted;
@@ -37,7 +37,7 @@ pub struct Registry {
     /// Everything that a start loads is loaded: what is compiled for nobody may go.
     pub(super) is_complete: AtomicBool,
     /// One at a time changes what runs, in moments.
-    pub(super) changing: tokio::sync::Mutex<()>,
+    pub(super) changing: Arc<tokio::sync::Mutex<()>>,
     /// Who has its own sources asked whether a version works, for as long as they take: one of a company at a time.
     pub(super) proving: Lines<Scope>,
     /// Who wants something changed at once: one of a company at a time is before others.
@@ -45,9 +45,9 @@ pub struct Registry {
 }
 
 /// Whoever has it changes what runs, and nobody else, until it is dropped.
-pub(super) struct Changing<'a> {
+pub(super) struct Changing {
     // First: who is next of the same company gets in line behind those who wait already.
-    _changing: MutexGuard<'a, ()>,
+    _changing: OwnedMutexGuard<()>,
     _own: Option<OwnedSemaphorePermit>,
 }
 
@@ -81,7 +81,7 @@ impl Registry {
             changed,
             turns: Turns::default(),
             is_complete: AtomicBool::new(false),
-            changing: tokio::sync::Mutex::default(),
+            changing: Arc::default(),
             proving: Lines::new(1),
             asking: Lines::new(1),
         }
@@ -89,13 +89,13 @@ impl Registry {
 
     /// Waits until only this one changes what runs. What a company asks for waits for what else it asks for, and others for one of that; staff
     /// goes before what has not begun.
-    pub(super) async fn change(&self, scope: &Scope, is_staff: bool) -> Changing<'_> {
+    pub(super) async fn change(&self, scope: &Scope, is_staff: bool) -> Changing {
         let own = match scope {
             Scope::Company(_) if !is_staff => self.asking.stand(scope).await,
             Scope::Company(_) | Scope::Platform => None,
         };
         Changing {
-            _changing: self.changing.lock().await,
+            _changing: self.changing.clone().lock_owned().await,
             _own: own,
         }
     }

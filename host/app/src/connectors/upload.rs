@@ -9,7 +9,6 @@ use souk_domain::actors::Actor;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::Write;
-use souk_store::audit::on_behalf;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
 
 use super::error::ConnectorError;
@@ -18,7 +17,7 @@ use super::registry::key;
 use super::versions::EVERY_CALL;
 use super::{engines, shelf};
 use crate::connections::schema;
-use crate::context::carried;
+use crate::detached::to_the_end;
 use crate::{App, CompanyBounds};
 
 /// Components with a language runtime and a database library inside stay below 20 MiB.
@@ -45,15 +44,14 @@ where
     // Whoever sends slowly keeps nobody waiting: only what is there takes a turn.
     let wasm = receive(body).await?;
     let (app, scope, by) = (app.clone(), scope.clone(), by.clone());
-    let work = tokio::spawn(carried(on_behalf(async move {
-        let _held = held;
+    let work = to_the_end(held, async move {
         let taken = take_in(&app, &scope, (&by, is_staff), &wasm, activate).await;
         // Giving megabytes back to the system takes milliseconds.
         if let Scope::Company(company) = &scope {
             let _ = app.sandbox.compute(company, move || drop(wasm)).await;
         }
         taken
-    })));
+    });
     let taken = work.await;
     taken.map_err(|error| ConnectorError::Internal(error.to_string()))?
 }
@@ -89,16 +87,20 @@ async fn take_in(
     }
     // Nothing is compiled any more, and an activation waits for sources.
     drop(turn);
-    if activate {
-        let of = (info.name.as_str(), info.version.as_str());
-        return super::versions::activate(app, scope, of, EVERY_CALL, is_staff).await;
-    }
-    if is_new {
+    let done = match activate {
+        true => {
+            let of = (info.name.as_str(), info.version.as_str());
+            // What this upload holds is held for as long as it waits here.
+            super::versions::activate(app, scope, of, EVERY_CALL, is_staff, ()).await
+        }
+        false => Ok(info.clone()),
+    };
+    if is_new && (done.is_err() || !activate) {
         // Nobody is about to activate it just now.
         let _changing = app.connectors.changing.lock().await;
         shelf::put_away(app, scope, &info);
     }
-    Ok(info)
+    done
 }
 
 /// Compiling a schema's patterns takes milliseconds.

@@ -9,19 +9,54 @@ use super::loaded::{active, find, scope_text, versions};
 use super::registry::key;
 use super::{canary, engines, following, health, shelf};
 use crate::App;
+use crate::detached::to_the_end;
 
 /// The share of a version that is at work alone, in percent.
 pub const EVERY_CALL: u8 = 100;
+/// Activations of one company, or of the platform's, that are under way or wait: each may take half a minute, and some have no client that could leave.
+const ACTIVATIONS_MAX: usize = 8;
 
-/// Sends new requests to a version, or `share_percent` of them, if it is healthy, and remembers that for every host and restart.
+/// Sends new requests to a version, or `share_percent` of them, if it is healthy, and remembers that for every host and restart. Whoever leaves while
+/// it waits for its turn has asked for nothing; what has begun goes on to its end. `held`: until then.
 pub async fn activate(
     app: &App,
     scope: &Scope,
     (name, version): (&str, &str),
     share_percent: u8,
     is_staff: bool,
+    held: impl Send + 'static,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let _proving = app.connectors.proving.stand(scope).await;
+    let proving = &app.connectors.proving;
+    let turn = proving.stand_among(scope, ACTIVATIONS_MAX).await;
+    let turn = turn.ok_or(ConnectorError::Busy {
+        waiting_max: ACTIVATIONS_MAX,
+    })?;
+    let (app, scope) = (app.clone(), scope.clone());
+    let (name, version) = (name.to_owned(), version.to_owned());
+    whole((turn, held), async move {
+        let of = (name.as_str(), version.as_str());
+        put_to_work(&app, &scope, of, share_percent, is_staff).await
+    })
+    .await
+}
+
+/// Changes what runs, in steps of which none is left out.
+async fn whole<T: Send + 'static>(
+    held: impl Send + 'static,
+    steps: impl Future<Output = Result<T, ConnectorError>> + Send + 'static,
+) -> Result<T, ConnectorError> {
+    let done = to_the_end(held, steps).await;
+    done.map_err(|error| ConnectorError::Internal(error.to_string()))?
+}
+
+/// The caller has the turn of its company.
+async fn put_to_work(
+    app: &App,
+    scope: &Scope,
+    (name, version): (&str, &str),
+    share_percent: u8,
+    is_staff: bool,
+) -> Result<ConnectorInfo, ConnectorError> {
     let changing = app.connectors.changing.lock().await;
     let (candidate, before) = seen(app, scope, (name, version), is_staff).await?;
     let is_new = match share_percent {
@@ -39,7 +74,13 @@ pub async fn activate(
         proven => proven,
     };
     let _changing = app.connectors.changing.lock().await;
-    let (candidate, now) = seen(app, scope, (name, version), is_staff).await?;
+    let (candidate, now) = match seen(app, scope, (name, version), is_staff).await {
+        Ok(seen) => seen,
+        Err(error) => {
+            shelf::put_back(app, scope, name, before.as_deref());
+            return Err(error);
+        }
+    };
     if now != before {
         shelf::put_back(app, scope, name, now.as_deref());
         return Err(ConnectorError::Conflict(format!(
@@ -151,8 +192,26 @@ pub async fn deactivate(
     (name, version): (&str, Option<&str>),
     is_staff: bool,
     reason: Option<String>,
+    held: impl Send + 'static,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let _changing = app.connectors.change(scope, is_staff).await;
+    let changing = app.connectors.change(scope, is_staff).await;
+    let (app, scope, name) = (app.clone(), scope.clone(), name.to_owned());
+    let version = version.map(str::to_owned);
+    whole((changing, held), async move {
+        let of = (name.as_str(), version.as_deref());
+        take_off(&app, &scope, of, is_staff, reason).await
+    })
+    .await
+}
+
+/// The caller has `changing`, here and below.
+async fn take_off(
+    app: &App,
+    scope: &Scope,
+    (name, version): (&str, Option<&str>),
+    is_staff: bool,
+    reason: Option<String>,
+) -> Result<ConnectorInfo, ConnectorError> {
     // What another host has put to work a moment ago is what is taken off.
     following::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
@@ -241,8 +300,22 @@ pub async fn rollback(
     scope: &Scope,
     name: &str,
     is_staff: bool,
+    held: impl Send + 'static,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let _changing = app.connectors.change(scope, is_staff).await;
+    let changing = app.connectors.change(scope, is_staff).await;
+    let (app, scope, name) = (app.clone(), scope.clone(), name.to_owned());
+    whole((changing, held), async move {
+        go_back(&app, &scope, &name, is_staff).await
+    })
+    .await
+}
+
+async fn go_back(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    is_staff: bool,
+) -> Result<ConnectorInfo, ConnectorError> {
     check_block(app, scope, name, is_staff).await?;
     // What another host has put to work a moment ago is what is gone back from.
     following::catch_up(app, scope, name).await?;
@@ -283,8 +356,19 @@ pub async fn remove(
     scope: &Scope,
     name: &str,
     version: &str,
+    held: impl Send + 'static,
 ) -> Result<(), ConnectorError> {
-    let _changing = app.connectors.change(scope, false).await;
+    let changing = app.connectors.change(scope, false).await;
+    let (app, scope) = (app.clone(), scope.clone());
+    let (name, version) = (name.to_owned(), version.to_owned());
+    // Its pieces are deleted behind its row: those that were left nobody would look for before the next start.
+    whole((changing, held), async move {
+        delete(&app, &scope, &name, &version).await
+    })
+    .await
+}
+
+async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(), ConnectorError> {
     following::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     let loaded = find(app, scope, name, version);

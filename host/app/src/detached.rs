@@ -1,0 +1,48 @@
+//! Work that is not given up halfway: whoever waits for it may leave, and it goes on.
+//!
+//! Knows nothing of bounds: whoever begins such work holds a turn or a place until it has ended, or clients that hang up begin as much as they like.
+
+use souk_store::audit::on_behalf;
+use tokio::task::JoinError;
+
+use crate::context::carried;
+
+/// Does `work` to its end, whether or not anybody waits for that, and holds `held` until then. An error is a panic's.
+pub(crate) async fn to_the_end<T: Send + 'static>(
+    held: impl Send + 'static,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, JoinError> {
+    let work = async move {
+        let _held = held;
+        work.await
+    };
+    tokio::spawn(carried(on_behalf(work))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use std::sync::Arc;
+    use tokio::sync::Semaphore;
+
+    /// What is begun is done, and holds its turn until then, although nobody waits for it any more.
+    #[tokio::test]
+    async fn who_leaves_leaves_nothing_half_done() {
+        let (turns, source) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(0)));
+        let turn = turns.clone().acquire_owned().await.unwrap();
+        let asked = source.clone();
+        let mut work = Box::pin(to_the_end(
+            turn,
+            async move { asked.acquire().await.is_ok() },
+        ));
+        assert!(work.as_mut().now_or_never().is_none());
+        drop(work);
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(turns.available_permits(), 0);
+        source.add_permits(1);
+        assert!(turns.acquire().await.is_ok());
+    }
+}
