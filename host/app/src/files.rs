@@ -32,6 +32,7 @@ use souk_store::files::File;
 use souk_store::{StoreError, Write, connections, files};
 
 use crate::App;
+use crate::detached::to_the_end;
 pub use error::{FileError, ObjectError};
 pub use quota::{COMPANY_BYTES_MAX, COMPANY_FILES_MAX, FILE_BYTES_MAX, Quota};
 pub use shared::{FILES, SharedFiles};
@@ -45,12 +46,14 @@ const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
 const OBJECT_KEPT: Duration = Duration::from_secs(15);
 
 /// Streams `body`, which says that it has `declared` bytes, to disk, and to the object store if there is one, and makes it the company's file of that name. True: the name is new.
+/// Who leaves before it is all there has sent nothing; what is all there becomes the file, and `held` is held until then.
 pub async fn put<S, E>(
     app: &App,
     company: &CompanyId,
     name: &str,
     declared: Option<u64>,
     body: S,
+    held: impl Send + 'static,
 ) -> Result<(File, bool), FileError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
@@ -67,7 +70,7 @@ where
         Some(shared) => shared.cache.part(company, upload.as_str()),
         None => Place::of(&app.files_dir, company, upload.as_str()),
     };
-    let guard = Leftover::of(&place);
+    let leftover = Leftover::of(&place);
     let (size_bytes, sha256) = receive(&place, name, body, &mut room).await?;
     let now = app.clock.now();
     if let Some(shared) = &app.shared_files {
@@ -88,12 +91,44 @@ where
         created_at: now,
         updated_at: now,
     };
+    let received = Received {
+        file,
+        place,
+        leftover,
+    };
+    let (app, company) = (app.clone(), company.clone());
+    // Given up while its row is being committed, it would be removed although its row is there; and what it replaces would stay.
+    let named = to_the_end(held, async move {
+        name_received(&app, &company, received).await
+    });
+    named.await.map_err(std::io::Error::other)?
+}
 
+/// An upload that is all there, and no file yet.
+struct Received {
+    file: File,
+    place: Place,
+    leftover: Leftover,
+}
+
+/// Makes it the company's file of its name, and lets go of the one before.
+async fn name_received(
+    app: &App,
+    company: &CompanyId,
+    received: Received,
+) -> Result<(File, bool), FileError> {
+    let Received {
+        file,
+        place,
+        leftover,
+    } = received;
+    let (name, upload) = (file.name.clone(), file.upload_id.clone());
+    let (now, size_bytes) = (file.created_at, file.size_bytes);
     let (before, file, users) = app
         .db
         .write(async |tx| -> Result<_, FileError> {
             files::lock_company(tx, company).await?;
-            let before = files::get(tx, company, name).await?;
+            let before = files::get(tx, company, &name).await?;
             let file = File {
                 created_at: before.as_ref().map_or(now, |before| before.created_at),
                 ..file
@@ -111,10 +146,10 @@ where
             Ok((before, file, users))
         })
         .await?;
-    drop(room);
-    guard.keep();
+    leftover.keep();
     if let Some(shared) = &app.shared_files {
-        shared.keep(place, upload.as_str(), size_bytes).await;
+        let size_bytes = size_bytes.unsigned_abs();
+        shared.keep(place, &upload, size_bytes).await;
     }
 
     for id in &users {
@@ -159,8 +194,23 @@ async fn unname_object(
     souk_store::objects::unname(tx, company, &file.upload_id, due_at).await
 }
 
-/// Deletes a file that no connection reads.
-pub async fn delete(app: &App, company: &CompanyId, name: &str) -> Result<(), FileError> {
+/// Deletes a file that no connection reads, and then its bytes, whether or not anybody waits for that. `held`: until then.
+pub async fn delete(
+    app: &App,
+    company: &CompanyId,
+    name: &str,
+    held: impl Send + 'static,
+) -> Result<(), FileError> {
+    // One of a company goes on without its client, and no more than that.
+    let turn = app.files.deleting.stand(company).await;
+    let (app, company, name) = (app.clone(), company.clone(), name.to_owned());
+    let deleted = to_the_end((turn, held), async move {
+        delete_whole(&app, &company, &name).await
+    });
+    deleted.await.map_err(std::io::Error::other)?
+}
+
+async fn delete_whole(app: &App, company: &CompanyId, name: &str) -> Result<(), FileError> {
     let file = app
         .db
         .write(async |tx| -> Result<_, FileError> {

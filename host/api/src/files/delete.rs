@@ -18,7 +18,7 @@ pub async fn delete_file(
     caller: Caller,
     Path((_, name)): Path<(CompanyId, String)>,
 ) -> Result<Deleted, Problem> {
-    files::delete(api.app(), caller.company(), &name)
+    files::delete(api.app(), caller.company(), &name, api.detach())
         .await
         .map_err(refusal(&name))?;
     Ok(Deleted)

@@ -42,7 +42,9 @@ pub async fn put_file(
     }
     let company = caller.company();
     let body = upload.body.into_data_stream();
-    let (file, is_new) = files::put(api.app(), company, &name, declared, body)
+    // Its place among uploads, and a host that stops waits for it.
+    let held = (caller.clone(), api.detach());
+    let (file, is_new) = files::put(api.app(), company, &name, declared, body, held)
         .await
         .map_err(refusal(&name))?;
     Ok(match is_new {

@@ -10,7 +10,7 @@ use souk_store::StoreError;
 use souk_store::files::{self, File};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tower::ServiceExt;
 
 /// The world's companies may have four of these.
@@ -129,6 +129,55 @@ async fn an_upload_that_was_overtaken_is_refused() {
     let refused = answer.expect_error(409, "FILE_QUOTA_EXCEEDED");
     assert!(refused.text("/error/message").contains("together"));
     assert_eq!(size(&world, &acme, "a.db").await, None);
+}
+
+/// What has come whole becomes the file, with its bytes, although its client hangs up while it is written down; and a file is deleted with its bytes
+/// although nobody waits for that.
+#[tokio::test]
+async fn who_hangs_up_at_the_end_leaves_nothing_half_done() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let whole = put(&acme, "a.db").body(Body::from("before")).unwrap();
+    world.send(whole).await.expect(201);
+    let whole = put(&acme, "b.db").body(Body::from("deleted")).unwrap();
+    world.send(whole).await.expect(201);
+    let replaces = put(&acme, "a.db").body(Body::from("whole")).unwrap();
+    let deletes = request(Method::DELETE, &acme.key, &acme.path("/files/b.db"));
+    let deletes = deletes.body(Body::empty()).unwrap();
+
+    // Nobody else writes until this one has ended.
+    let (begin, begun) = oneshot::channel();
+    let (end, ended) = oneshot::channel::<()>();
+    let writing = world.db.write(async |_| -> Result<(), StoreError> {
+        begin.send(()).unwrap();
+        ended.await.unwrap();
+        Ok(())
+    });
+    let leaving = async {
+        begun.await.unwrap();
+        let requests = [replaces, deletes].map(|one| world.router.clone().oneshot(one));
+        let both = futures_util::future::join_all(requests);
+        // They wait for the writer, and their clients leave.
+        let _ = tokio::time::timeout(Duration::from_secs(1), both).await;
+        end.send(()).unwrap();
+    };
+    let (written, ()) = tokio::join!(writing, leaving);
+    written.unwrap();
+
+    let since = Instant::now();
+    while size(&world, &acme, "a.db").await != Some(5)
+        || size(&world, &acme, "b.db").await.is_some()
+    {
+        let waited = since.elapsed();
+        assert!(waited < Duration::from_secs(10), "it was given up");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let company = CompanyId::parse(&acme.id).unwrap();
+    let mut read = world.db.read().await.unwrap();
+    let file = files::get(&mut read, &company, "a.db").await.unwrap();
+    let uploads = world.state.app().files_dir.join(&acme.id);
+    let path = uploads.join(file.unwrap().upload_id).join("a.db");
+    assert_eq!(std::fs::read(path).unwrap(), b"whole");
 }
 
 /// What a company sends is taken at a pace, also what is refused and thrown away: 70 MiB take most of a second, the first 25 nothing.

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 
 use super::error::FileError;
+use crate::lines::Lines;
 
 /// Large enough for the datasets of an analytics seller, small enough to copy in a minute.
 pub const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -18,6 +19,8 @@ pub const COMPANY_FILES_MAX: i64 = 1_000;
 pub struct Quota {
     company_max: u64,
     promised: Mutex<HashMap<CompanyId, u64>>,
+    /// Who gives some back: one of a company at a time.
+    pub(super) deleting: Lines<CompanyId>,
 }
 
 impl Quota {
@@ -25,6 +28,7 @@ impl Quota {
         Quota {
             company_max,
             promised: Mutex::default(),
+            deleting: Lines::new(1),
         }
     }
 
