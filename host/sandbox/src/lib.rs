@@ -50,6 +50,6 @@ pub use options::{Compiler, LENT_WITHIN, Options, SandboxLimits};
 pub use request::{
     Call, Check, Limits, Post, Publication, Query, Request, Route, SchemaFilter, Value, Visibility,
 };
-pub use sandbox::Sandbox;
+pub use sandbox::{Sandbox, Tried};
 pub use source::{Grant, Lender, Lent, PoolLimits, Source, platform, platform_of};
 pub use tenants::Quota;

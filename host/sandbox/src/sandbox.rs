@@ -570,6 +570,14 @@ impl Sandbox {
         self.pools.forget(company, connection);
     }
 
+    /// For a data connection that is only tried, under an id of its own: its sessions go with what is returned, also where trying it is given up.
+    pub fn tried<'a>(&'a self, source: &'a Source) -> Tried<'a> {
+        Tried {
+            sandbox: self,
+            source,
+        }
+    }
+
     /// Refuses new requests, waits for those in flight until `deadline`, closes every session.
     pub async fn shut_down(&self, deadline: Instant) {
         self.shared.closed.store(true, Ordering::Release);
@@ -602,6 +610,24 @@ impl Sandbox {
             shared: self.shared.clone(),
             pools: self.pools.clone(),
         }
+    }
+}
+
+/// A data connection for as long as it is tried.
+#[must_use = "what is tried is forgotten when this is dropped"]
+pub struct Tried<'a> {
+    sandbox: &'a Sandbox,
+    source: &'a Source,
+}
+
+impl Drop for Tried<'_> {
+    fn drop(&mut self) {
+        let Source {
+            company,
+            connection,
+            ..
+        } = self.source;
+        self.sandbox.forget(company, connection);
     }
 }
 

@@ -480,6 +480,25 @@ async fn a_dropped_probe_keeps_no_session() {
     wait_until(|| open() == 0).await;
 }
 
+/// Who tries a data connection that is not kept, and leaves, leaves no session behind either, nor the credentials that it has.
+#[tokio::test]
+async fn a_dropped_trial_keeps_no_session() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let source = source_with("silent", "{}", PoolLimits::default());
+    let open = || sandbox.connectors()[0].sessions.open;
+    let trial = {
+        let sandbox = sandbox.sandbox.clone();
+        tokio::spawn(async move {
+            let _tried = sandbox.tried(&source);
+            let request = query("select 1");
+            sandbox.run(&source, request, within(600)).await
+        })
+    };
+    wait_until(|| open() == 1).await;
+    trial.abort();
+    wait_until(|| open() == 0).await;
+}
+
 /// A caller who leaves frees the session.
 #[tokio::test]
 async fn a_dropped_request_is_cancelled() {

@@ -91,6 +91,7 @@ pub async fn unsaved(
 
 async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
     let source = Arc::new(source);
+    let _tried = app.sandbox.tried(&source);
     let began = Instant::now();
     let deadline = began + TEST_MAX;
     let mut report = Report {
@@ -118,7 +119,6 @@ async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
     if report.success() && source.engine == SELLER_API {
         routings::compare(app, &source, probe, deadline, &mut report).await;
     }
-    app.sandbox.forget(&source.company, &source.connection);
     report
 }
 
