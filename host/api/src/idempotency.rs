@@ -30,6 +30,7 @@ use souk_store::idempotency::{self as store, KeptAnswer, Scope, Ticket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
+use tokio::runtime::Handle;
 
 pub const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -154,7 +155,7 @@ where
     let ticket = match claim(state, caller, keyed).await? {
         Claim::None => return work(Once::default()).await.map(Attempt::Now),
         Claim::Done(response) => return Ok(Attempt::Before(response)),
-        Claim::Granted(ticket) => ticket,
+        Claim::Granted(unbegun) => unbegun.begin(),
     };
     let work = work(Once::new(ticket.clone()));
     let (state, place) = (state.clone(), state.detach());
@@ -172,8 +173,40 @@ where
 enum Claim {
     /// There is no key.
     None,
-    Granted(Ticket),
+    Granted(Unbegun),
     Done(Response),
+}
+
+/// A claim for which nothing has begun. Whoever leaves now lets go of it: nobody works for it, and retries would be told to wait until it lapses.
+struct Unbegun {
+    state: ApiState,
+    ticket: Ticket,
+    has_begun: bool,
+}
+
+impl Unbegun {
+    fn begin(mut self) -> Ticket {
+        self.has_begun = true;
+        self.ticket.clone()
+    }
+}
+
+impl Drop for Unbegun {
+    fn drop(&mut self) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        if self.has_begun {
+            return;
+        }
+        let (state, ticket, place) = (self.state.clone(), self.ticket.clone(), self.state.detach());
+        let work = async move {
+            let _place = place;
+            // Where the store does not take it, it lapses.
+            let _ = release(&state, &ticket).await;
+        };
+        runtime.spawn(carried(on_behalf(work)));
+    }
 }
 
 async fn claim(state: &ApiState, caller: &Caller, keyed: Keyed) -> Result<Claim, Problem> {
@@ -195,15 +228,37 @@ async fn claim_key(
         route: caller.operation().operation.path,
         key,
     };
-    let now = caller.now();
+    let (state, times) = (state.clone(), (caller.now(), lapses_at));
+    // A commit that has begun ends, whoever waits for it: so somebody has to learn of the claim.
+    let claiming = tokio::spawn(carried(on_behalf(async move {
+        let claimed = claim_scope(&state, scope, &fingerprint, times).await;
+        claimed.map(|claimed| match claimed {
+            Ok(ticket) => Claim::Granted(Unbegun {
+                state,
+                ticket,
+                has_begun: false,
+            }),
+            Err(response) => Claim::Done(response),
+        })
+    })));
+    claiming.await.map_err(Problem::internal)?
+}
+
+/// The ticket, or what was answered before.
+async fn claim_scope(
+    state: &ApiState,
+    scope: Scope,
+    fingerprint: &str,
+    (now, lapses_at): (Timestamp, Timestamp),
+) -> Result<Result<Ticket, Response>, Problem> {
     let bytes_max = state.settings().kept_answer_bytes_max;
     state
         .db()
         .write(async |write| {
-            match store::claim(write, scope, &fingerprint, now, lapses_at, bytes_max).await? {
+            match store::claim(write, scope, fingerprint, now, lapses_at, bytes_max).await? {
                 store::Claim::Full => Err(full(bytes_max)),
-                store::Claim::Granted(ticket) => Ok(Claim::Granted(ticket)),
-                store::Claim::Done(answer) => replay(answer).map(Claim::Done),
+                store::Claim::Granted(ticket) => Ok(Ok(ticket)),
+                store::Claim::Done(answer) => replay(answer).map(Err),
                 store::Claim::InFlight => Err(in_progress()),
                 store::Claim::Reused => Err(reused()),
             }

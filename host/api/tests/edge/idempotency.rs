@@ -4,6 +4,10 @@ use crate::world::{Answer, World, request};
 use axum::body::Body;
 use http::Method;
 use serde_json::{Value, json};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tower::ServiceExt;
 
 async fn post(world: &World, key: &str, path: &str, token: &str, body: Value) -> Answer {
     let request = request(Method::POST, key, path)
@@ -98,6 +102,57 @@ async fn a_failure_is_not_kept() {
     post(&world, &acme.key, &path, "k", json!({"name": "x"}))
         .await
         .expect(201);
+}
+
+/// Whoever leaves, at whatever moment, may ask again at once with the same key, and it is done once.
+#[tokio::test]
+async fn who_leaves_at_any_moment_may_ask_again() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let path = acme.path("/webhooks");
+    let body = json!({"url": "https://93.184.216.34/souk"});
+    for moment in 1.. {
+        let key = format!("moment-{moment}");
+        let asked = request(Method::POST, &acme.key, &path)
+            .header("content-type", "application/json")
+            .header("idempotency-key", &key)
+            .body(Body::from(body.to_string()))
+            .unwrap();
+        let has_ended = given_up_at(moment, world.router.clone().oneshot(asked)).await;
+        let since = Instant::now();
+        let webhook = loop {
+            let again = post(&world, &acme.key, &path, &key, body.clone()).await;
+            if again.status == 201 {
+                break again.text("/data/id");
+            }
+            again.expect_error(409, "IDEMPOTENCY_IN_PROGRESS");
+            let waited = since.elapsed();
+            assert!(waited < Duration::from_secs(10), "left at moment {moment}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let all = world.get(&acme.key, &path).await.expect(200);
+        assert_eq!(all.at("/meta/total"), 1, "left at moment {moment}");
+        let gone = acme.path(&format!("/webhooks/{webhook}"));
+        let gone = request(Method::DELETE, &acme.key, &gone).body(Body::empty());
+        world.send(gone.unwrap()).await.expect(204);
+        if has_ended {
+            return;
+        }
+    }
+}
+
+/// Polls so often and gives up where it would be polled once more. Whether it has ended before.
+async fn given_up_at(moment: usize, asked: impl Future) -> bool {
+    let mut asked = Box::pin(asked);
+    let mut left = moment;
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        asked.as_mut().poll(context).map(|_| true)
+    })
+    .await
 }
 
 /// Of concurrent twins one works; the other waits its turn or gets the first's answer.
