@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(seen(&departures, hash), Some(vec![hash]));
         }
         let kept = REMEMBERED as u64 - 1;
-        let last = (2_000 - kept..2_000).collect();
+        let last: Vec<u64> = (2_000 - kept..2_000).collect();
         assert_eq!(seen(&departures, 2_000 - kept), Some(last));
         assert_eq!(seen(&departures, 2_000 - kept - 1), None);
         departures.tell_all();
