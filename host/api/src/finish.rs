@@ -371,7 +371,15 @@ impl Call {
         if !is_ours && !tracing::enabled!(target: ACCESS, tracing::Level::INFO) {
             return;
         }
-        let Some(unsaid) = observed.may_say(problem.is_stores(), self.seconds()) else {
+        // Of when it ended: calls that began at other times are told of in between.
+        let ended = self.now.after(self.began.elapsed()).seconds();
+        let second = u32::try_from(ended).unwrap_or(u32::MAX);
+        let unsaid = match (problem.is_stores(), &self.caller) {
+            (true, _) => observed.may_say_of_store(second),
+            (false, Some((principal, _))) => observed.may_say(principal.unread.said(), second),
+            (false, None) => observed.may_say(state.nobody().said(), second),
+        };
+        let Some(unsaid) = unsaid else {
             return;
         };
         macro_rules! line {

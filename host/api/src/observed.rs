@@ -5,7 +5,7 @@
 //! fetching them from another core.
 
 use parking_lot::Mutex;
-use souk_domain::throttle::Throttle;
+use souk_domain::throttle::{Rate, Throttle};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,8 +23,13 @@ const STATUSES: [u16; 30] = [
 ];
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
-/// Lines a second about calls that failed; of those that failed because the store does: one.
-const FAILURES_SAID: u32 = 50;
+/// Lines a second about calls that failed: of one company ([`Said`]) …
+const FIRSTS_SAID_EACH: u32 = 1;
+/// … of all companies' first ones together …
+const FIRSTS_SAID: u32 = 100;
+/// … of all others, whosever they are …
+const OTHERS_SAID: u32 = 50;
+/// … and of those that failed because the store does.
 const STORE_SAID: u32 = 1;
 
 /// The calls of one route.
@@ -135,8 +140,27 @@ pub(crate) struct Observed {
     /// What no operation takes.
     pub unrouted: Counts,
     refusals: Mutex<BTreeMap<String, u64>>,
-    failures: Throttle,
+    firsts: Rate,
+    others: Rate,
     store: Throttle,
+}
+
+/// What the log has said of one company's calls that failed, or of those of all together who have no key. Each has a line a second that
+/// nobody else's calls can take from it.
+#[derive(Debug)]
+pub(crate) struct Said {
+    first: Rate,
+    /// Calls that had no line since its last.
+    unsaid: AtomicU64,
+}
+
+impl Default for Said {
+    fn default() -> Said {
+        Said {
+            first: Rate::new(FIRSTS_SAID_EACH),
+            unsaid: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Default for Observed {
@@ -145,7 +169,8 @@ impl Default for Observed {
             routes: Mutex::default(),
             unrouted: Counts::default(),
             refusals: Mutex::default(),
-            failures: Throttle::new(FAILURES_SAID),
+            firsts: Rate::new(FIRSTS_SAID),
+            others: Rate::new(OTHERS_SAID),
             store: Throttle::new(STORE_SAID),
         }
     }
@@ -174,12 +199,19 @@ impl Observed {
         }
     }
 
-    /// Whether there may be a line about a call that failed, and how many had none since the last.
-    pub fn may_say(&self, is_stores: bool, second: u32) -> Option<u64> {
-        match is_stores {
-            true => self.store.may(second),
-            false => self.failures.may(second),
+    /// Whether there may be a line about a call that failed, and how many of its company's had none since the last.
+    pub fn may_say(&self, of: &Said, second: u32) -> Option<u64> {
+        let is_first = of.first.take(second) && self.firsts.take(second);
+        if is_first || self.others.take(second) {
+            return Some(of.unsaid.swap(0, Relaxed));
         }
+        of.unsaid.fetch_add(1, Relaxed);
+        None
+    }
+
+    /// The same of one that failed because the store does, whosever it is: how many of all had none.
+    pub fn may_say_of_store(&self, second: u32) -> Option<u64> {
+        self.store.may(second)
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -228,6 +260,34 @@ mod tests {
         let slow = &seen.latencies[2];
         assert_eq!((slow.class, slow.buckets[14].1), ("5xx", 1));
         assert!(Seen::of("/", "GET", &Counts::default()).is_none());
+    }
+
+    /// However often one company's calls fail, the first of another's in a second has its line; how many had none is told to each by itself.
+    #[test]
+    fn who_fails_often_takes_nobody_elses_line() {
+        let (observed, [often, seldom]) = (Observed::default(), [(); 2].map(|()| Said::default()));
+        let say = |of: &Said, times: u32, second: u32| {
+            let said = (0..times).filter_map(|_| observed.may_say(of, second));
+            said.collect::<Vec<u64>>()
+        };
+        let all_said = (FIRSTS_SAID_EACH + OTHERS_SAID) as usize;
+        assert_eq!(say(&often, 1_000, 7), vec![0; all_said]);
+        assert_eq!(say(&seldom, 3, 7), [0]);
+        assert_eq!(say(&often, 1, 8), [1_000 - all_said as u64]);
+        assert_eq!(say(&seldom, 2, 8), [2, 0]);
+    }
+
+    /// However many companies there are, the log has so many lines a second.
+    #[test]
+    fn lines_of_all_companies_are_bounded() {
+        let observed = Observed::default();
+        let companies: Vec<_> = (0..1_000).map(|_| Said::default()).collect();
+        let said = companies
+            .iter()
+            .filter(|of| observed.may_say(of, 7).is_some());
+        assert_eq!(said.count(), (FIRSTS_SAID + OTHERS_SAID) as usize);
+        assert_eq!(observed.may_say_of_store(7), Some(0));
+        assert_eq!(observed.may_say_of_store(7), None);
     }
 
     /// What a call costs, for whoever asks: `cargo test --release -p souk-api observed -- --ignored --nocapture`.

@@ -7,6 +7,7 @@
 //! Knows no HTTP but bodies. Start reading at [`count`].
 
 use crate::arriving::Arriving;
+use crate::observed::Said;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -78,6 +79,7 @@ pub struct Tally {
     /// Reads that wait for one of them.
     waiting: AtomicU32,
     arriving: Arriving,
+    said: Said,
     all: Arc<All>,
 }
 
@@ -130,6 +132,7 @@ impl Tally {
             readers: Arc::new(Semaphore::new(reads_at_once)),
             waiting: AtomicU32::new(0),
             arriving: Arriving::default(),
+            said: Said::default(),
             all: all.clone(),
         })
     }
@@ -141,6 +144,11 @@ impl Tally {
     /// What its clients are sending.
     pub(crate) fn arriving(&self) -> &Arriving {
         &self.arriving
+    }
+
+    /// What the log has said of its calls that failed.
+    pub(crate) fn said(&self) -> &Said {
+        &self.said
     }
 
     /// Calls in flight that run a connector.
