@@ -273,7 +273,12 @@ impl Call {
         self.count_use(state, response);
         self.observe(state, response.status());
         let Some((principal, _)) = self.caller else {
-            unread::count(response, state.nobody());
+            let operation = self.operation.as_ref();
+            let tally = operation.map_or_else(
+                || state.nobody(),
+                |mounted| state.nobodys_answers(&mounted.operation),
+            );
+            unread::count(response, tally);
             return None;
         };
         unread::count(response, &principal.unread);

@@ -381,10 +381,11 @@ fn check_unread(
     }
 }
 
-/// The same of all who have no key together. Probes are always answered.
+/// The same of all who have no key together, by themselves of the reference. Probes are always answered.
 fn check_nobodys_unread(state: &ApiState, operation: &Operation) -> Result<(), Problem> {
     let may_be_large = operation.verb == Verb::Get && !operation.is_probe();
-    match may_be_large && state.nobody().bytes() > NOBODYS_BYTES_MAX {
+    let bytes = state.nobodys_answers(operation).bytes();
+    match may_be_large && bytes > NOBODYS_BYTES_MAX {
         true => Err(Problem::unavailable(
             "too many answers wait for clients without a key to read them; try again in a moment",
         )),

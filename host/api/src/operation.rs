@@ -195,6 +195,11 @@ impl Operation {
         matches!(self.id, "healthz" | "readyz")
     }
 
+    /// What there is to read about this API itself: large, and the same for everybody.
+    pub fn is_reference(&self) -> bool {
+        matches!(self.id, "openapi" | "openapi_3_0" | "docs" | "docs_file")
+    }
+
     /// Another path of the same operation, which must have the same parameters, and its name there: generated clients have a function for each.
     pub const fn alias(mut self, path: &'static str, id: &'static str) -> Operation {
         self.alias = Some((path, id));

@@ -216,7 +216,7 @@ fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
                 let principal = call.finish(&state, &mut response);
                 let tally = match &principal {
                     Some(principal) => &principal.unread,
-                    None => state.nobody(),
+                    None => state.nobodys_answers(&mounted.operation),
                 };
                 wish.grant(response, Some(tally)).await
             })

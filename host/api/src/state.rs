@@ -3,6 +3,7 @@
 use crate::allotments::{Allotment, Allotments};
 use crate::limiter::Limiter;
 use crate::observed::{Observed, Seen};
+use crate::operation::Operation;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -258,6 +259,14 @@ impl ApiState {
     /// What all together who have no key have not read, and have under way.
     pub(crate) fn nobody(&self) -> &Arc<Tally> {
         self.0.unread.nobody()
+    }
+
+    /// Where an operation's answers count for somebody without a key.
+    pub(crate) fn nobodys_answers(&self, operation: &Operation) -> &Arc<Tally> {
+        match operation.is_reference() {
+            true => self.0.unread.reference(),
+            false => self.nobody(),
+        }
     }
 
     /// Bytes that uploads under way may come to hold.

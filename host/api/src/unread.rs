@@ -3,7 +3,7 @@
 //! A large answer stays in memory until its last byte is on the wire, and who reads slowly keeps it there. So each is counted with its
 //! company from the moment it is ready until the listener lets go of its bytes, and a company with too many of them gets no new ones.
 //! Sending is dear, too: while others are served, a company's large answers leave at a pace, and what reads the store for it takes turns.
-//! Those who have no key are counted together, like one more company.
+//! Those who have no key are counted together, like one more company, and so are those who read the reference.
 //! Knows no HTTP but bodies. Start reading at [`count`].
 
 use crate::arriving::Arriving;
@@ -26,7 +26,8 @@ use tokio::time::Sleep;
 
 /// Smaller answers are not counted: the kernel takes them whole, also from a client that does not read.
 const COUNTED_BYTES_MIN: u64 = 64 << 10;
-/// Bytes that all together who have no key may leave unread: what they are answered is small, but for the reference.
+/// Bytes that all together who have no key may leave unread; as many of the reference beside it, which is much larger than anything else
+/// that they are answered.
 pub const NOBODYS_BYTES_MAX: u64 = 64 << 20;
 /// Companies in the table before those that no cached key belongs to are swept: about 100 bytes each.
 const COMPANIES_MAX: usize = 10_000;
@@ -50,6 +51,7 @@ const TURN_MAX: Duration = Duration::from_millis(250);
 pub struct Unread {
     companies: Mutex<HashMap<CompanyId, Arc<Tally>>>,
     nobody: Arc<Tally>,
+    reference: Arc<Tally>,
     all: Arc<All>,
 }
 
@@ -97,6 +99,7 @@ impl Unread {
         Unread {
             companies: Mutex::default(),
             nobody: Tally::new(&all, NOBODYS_READS_AT_ONCE),
+            reference: Tally::new(&all, NOBODYS_READS_AT_ONCE),
             all,
         }
     }
@@ -104,6 +107,11 @@ impl Unread {
     /// The tally of all who have no key.
     pub fn nobody(&self) -> &Arc<Tally> {
         &self.nobody
+    }
+
+    /// The tally of the reference, whoever reads it: who does so slowly is in the way of those only who read it, too.
+    pub fn reference(&self) -> &Arc<Tally> {
+        &self.reference
     }
 
     /// The tally of a company, for the cached records of its keys.

@@ -65,36 +65,63 @@ async fn unread_answers_are_bounded_per_company() {
         .expect(200);
 }
 
-/// All who have no key are counted together: beyond their bound they are refused what may be large, and nobody else notices.
+/// All who have no key are counted together, and so are those who read the reference: beyond the bound they are refused what may be large of the
+/// one or of the other, and nobody else notices.
 #[tokio::test]
 async fn unread_answers_of_nobody_are_bounded() {
     let world = World::new().await;
     let acme = world.company("acme").await;
-    let ask = async || {
-        let get = request(Method::GET, "", "/openapi.json").body(Body::empty());
-        world.router.clone().oneshot(get.unwrap()).await.unwrap()
-    };
-    let mut unread = Vec::new();
-    while world.state.unread_bytes() <= 64 << 20 {
-        let answer = ask().await;
-        assert_eq!(answer.status(), 200);
-        unread.push(answer);
-    }
-    for path in ["/posts", "/openapi.json"] {
-        let refused = world.get("", path).await;
-        let refused = refused.expect_error(503, "SERVICE_UNAVAILABLE");
-        assert_eq!(refused.header("retry-after"), "1", "{path}");
-    }
-    world.get("", "/healthz").await.expect(200);
-    world.get("", "/readyz").await.expect(200);
-    let views = world.post("", "/posts/pst_unknown/views", json!({})).await;
-    views.expect_error(404, "POST_NOT_FOUND");
+    let post = json!({"title": "Large", "body_markdown": "€".repeat(50_000)});
+    let post = world.post(&acme.key, &acme.path("/posts"), post).await;
+    let post = acme.path(&format!("/posts/{}", post.expect(201).text("/data/id")));
+    let published = format!("{post}/publish");
     world
-        .get(&acme.key, &acme.path("/credits"))
+        .post(&acme.key, &published, json!({}))
         .await
         .expect(200);
-
-    unread.clear();
-    assert_eq!(world.state.unread_bytes(), 0);
-    world.get("", "/posts").await.expect(200);
+    let leave_unread = async |path: &str| {
+        let mut unread = Vec::new();
+        while world.state.unread_bytes() <= 64 << 20 {
+            let get = request(Method::GET, "", path).body(Body::empty()).unwrap();
+            let answer = world.router.clone().oneshot(get).await.unwrap();
+            assert_eq!(answer.status(), 200, "{path}");
+            unread.push(answer);
+        }
+        unread
+    };
+    let cases: [(&str, &[&str], &[&str]); 2] = [
+        (
+            "/openapi.json",
+            &["/openapi.json", "/openapi-3.0.json", "/docs"],
+            &["/posts", "/posts/large"],
+        ),
+        (
+            "/posts/large",
+            &["/posts", "/posts/large"],
+            &["/openapi.json", "/openapi-3.0.json"],
+        ),
+    ];
+    for (large, refused, served) in cases {
+        let unread = leave_unread(large).await;
+        for path in refused {
+            let refused = world.get("", path).await;
+            let refused = refused.expect_error(503, "SERVICE_UNAVAILABLE");
+            assert_eq!(refused.header("retry-after"), "1", "{path}");
+        }
+        for path in served {
+            let answer = world.get("", path).await;
+            assert_eq!(answer.status, 200, "{path} while {large} is not read");
+        }
+        world.get("", "/healthz").await.expect(200);
+        world.get("", "/readyz").await.expect(200);
+        let views = world.post("", "/posts/pst_unknown/views", json!({})).await;
+        views.expect_error(404, "POST_NOT_FOUND");
+        world
+            .get(&acme.key, &acme.path("/credits"))
+            .await
+            .expect(200);
+        drop(unread);
+        assert_eq!(world.state.unread_bytes(), 0);
+        world.get("", large).await.expect(200);
+    }
 }
