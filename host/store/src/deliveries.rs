@@ -94,8 +94,62 @@ pub struct Due {
     pub company: Option<CompanyId>,
 }
 
-/// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one webhook and of one company.
-/// Whoever has much waiting does not keep others away.
+/// Attempts of one webhook that [`due`] finds at once.
+pub const DUE_PER_WEBHOOK_MAX: i64 = 4;
+
+/// One of a webhook's that are due, by its place among them.
+macro_rules! in_place {
+    () => {
+        "(SELECT own.id
+          FROM webhook_deliveries AS own
+          WHERE own.webhook_id = receivers.webhook_id AND own.status = 'pending' AND own.next_attempt_at <= $1
+            AND (own.lease_until IS NULL OR own.lease_until <= $1)
+          ORDER BY own.next_attempt_at, own.id
+          LIMIT 1 OFFSET "
+    };
+}
+
+// Of a webhook for which thousands wait, only those few are looked at: what is joined or numbered instead would be all of them. A subquery for each
+// place is one by an index on both stores, and a place that is not written out cannot be the offset of one.
+const DUE: &str = concat!(
+    "WITH receivers (webhook_id) AS MATERIALIZED (
+         SELECT DISTINCT webhook_id FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= $1
+     ),
+     chosen (webhook_id, id) AS MATERIALIZED (
+         SELECT webhook_id, ",
+    in_place!(),
+    "0) FROM receivers WHERE $2 > 0
+         UNION ALL
+         SELECT webhook_id, ",
+    in_place!(),
+    "1) FROM receivers WHERE $2 > 1
+         UNION ALL
+         SELECT webhook_id, ",
+    in_place!(),
+    "2) FROM receivers WHERE $2 > 2
+         UNION ALL
+         SELECT webhook_id, ",
+    in_place!(),
+    "3) FROM receivers WHERE $2 > 3
+     ),
+     waiting (id, webhook_id, company_id, next_attempt_at) AS MATERIALIZED (
+         SELECT id, webhook_id,
+                (SELECT webhooks.company_id FROM webhooks WHERE webhooks.id = chosen.webhook_id),
+                (SELECT own.next_attempt_at FROM webhook_deliveries AS own WHERE own.id = chosen.id)
+         FROM chosen
+         WHERE id IS NOT NULL
+     )
+     SELECT id, webhook_id, company_id
+     FROM (SELECT id, webhook_id, company_id, next_attempt_at,
+                  ROW_NUMBER() OVER (PARTITION BY COALESCE(company_id, webhook_id) ORDER BY next_attempt_at, id) AS turn
+           FROM waiting) AS in_turn
+     WHERE turn <= $3
+     ORDER BY turn, next_attempt_at, id
+     LIMIT $4"
+);
+
+/// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one webhook (of
+/// [`DUE_PER_WEBHOOK_MAX`]) and of one company. Whoever has much waiting does not keep others away, nor makes it dear to look.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,
@@ -103,28 +157,13 @@ pub async fn due(
     per_company: i64,
     limit: i64,
 ) -> Result<Vec<Due>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, webhook_id, company_id
-         FROM (SELECT id, webhook_id, company_id, next_attempt_at,
-                      ROW_NUMBER() OVER (PARTITION BY COALESCE(company_id, webhook_id) ORDER BY next_attempt_at, id) AS turn
-               FROM (SELECT deliveries.id, deliveries.webhook_id, webhooks.company_id, deliveries.next_attempt_at,
-                            ROW_NUMBER() OVER (PARTITION BY deliveries.webhook_id
-                                               ORDER BY deliveries.next_attempt_at, deliveries.id) AS place
-                     FROM webhook_deliveries AS deliveries
-                     LEFT JOIN webhooks ON webhooks.id = deliveries.webhook_id
-                     WHERE deliveries.status = 'pending' AND deliveries.next_attempt_at <= $1
-                       AND (deliveries.lease_until IS NULL OR deliveries.lease_until <= $1)) AS waiting
-               WHERE place <= $2) AS in_turn
-         WHERE turn <= $3
-         ORDER BY turn, next_attempt_at, id
-         LIMIT $4",
-    )
-    .bind(now.micros())
-    .bind(per_webhook)
-    .bind(per_company)
-    .bind(limit)
-    .fetch_all(db)
-    .await?;
+    let rows = sqlx::query(DUE)
+        .bind(now.micros())
+        .bind(per_webhook)
+        .bind(per_company)
+        .bind(limit)
+        .fetch_all(db)
+        .await?;
     rows.iter()
         .map(|row| {
             Ok(Due {
@@ -416,4 +455,35 @@ fn from_row(row: &AnyRow) -> Result<Delivery, StoreError> {
         delivered_at: row.time_opt("delivered_at")?,
         created_at: row.time("created_at")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plans::Plans;
+
+    /// Of each webhook the first few that are due are found in the order of an index, however many wait behind them.
+    #[tokio::test]
+    async fn what_is_due_is_found_by_indexes() {
+        let steps = Plans::open().await.steps(DUE).await;
+        let has = |begin: &str, index: &str| {
+            let fits = |step: &&String| step.starts_with(begin) && step.contains(index);
+            steps.iter().filter(fits).count()
+        };
+        let of_webhook = has(
+            "SEARCH own ",
+            "webhook_deliveries_waiting (webhook_id=? AND next_attempt_at<?)",
+        );
+        assert_eq!(of_webhook, DUE_PER_WEBHOOK_MAX as usize, "{steps:#?}");
+        // All of them, for which webhooks they are: not their rows, which have the bodies.
+        let all = "USING COVERING INDEX webhook_deliveries_";
+        let of_all = has("SCAN webhook_deliveries ", all) + has("SEARCH webhook_deliveries ", all);
+        assert_eq!(of_all, 1, "{steps:#?}");
+        // Nothing but what was chosen is sorted or numbered.
+        assert_eq!(
+            has("SCAN own", "") + has("SCAN deliveries", ""),
+            0,
+            "{steps:#?}"
+        );
+    }
 }

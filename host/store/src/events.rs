@@ -25,7 +25,7 @@ pub(crate) struct Event {
 
 /// Deliveries that may wait for one webhook; what happens beyond is not told to it (the log says so). A receiver that is away for the five
 /// days after which its webhook is disabled misses nothing at 80 events an hour. A company with more than two webhooks has twice as many for
-/// all of them: each has its share, since all that are due are looked at for each attempt.
+/// all of them: each has its share.
 pub(crate) const WAITING_MAX: i64 = 10_000;
 
 static SUBSCRIBERS: Bulk = Bulk::new(

@@ -204,6 +204,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "use of buyers",
         include_str!("../migrations/0057_use_of_buyers.sql"),
     ),
+    (
+        58,
+        "due deliveries",
+        include_str!("../migrations/0058_due_deliveries.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -524,6 +524,63 @@ async fn waiting(
     Ok(())
 }
 
+/// However many wait for one webhook, companies have turns, of each the most overdue first; what somebody has claimed is passed over.
+#[tokio::test]
+async fn what_is_due_is_found_by_turns() {
+    for store in stores().await {
+        let (market, busy) = market(&store, 0, &[]).await;
+        let beside = webhook(&store.db, &market.buyer, &[]).await;
+        let other = webhook(&store.db, &market.seller, &[]).await;
+        let deleted = WebhookId::generate();
+        let at = |seconds| support::later(db::now(), seconds);
+        let [first, second, third, fourth, last] = [0, 10, 20, 30, 40].map(at);
+        for (hook, count, since) in [
+            (&busy, 2_000, first),
+            (&beside, 3, second),
+            (&other, 1, third),
+            (&deleted, 1, fourth),
+        ] {
+            let fill = store
+                .db
+                .write(async |fill| waiting(fill, hook, count, since).await);
+            fill.await.unwrap();
+        }
+        let due = async |per_company: i64, limit: i64| {
+            let mut read = store.db.read().await.unwrap();
+            deliveries::due(&mut read, last, 4, per_company, limit)
+                .await
+                .unwrap()
+        };
+        let of = |found: &[deliveries::Due]| -> Vec<WebhookId> {
+            found.iter().map(|due| due.webhook.clone()).collect()
+        };
+        let found = due(6, 64).await;
+        let expected = [
+            &busy, &other, &deleted, &busy, &busy, &busy, &beside, &beside,
+        ];
+        assert_eq!(of(&found), expected.map(Clone::clone), "{}", store.name);
+        let companies: Vec<_> = found[..3].iter().map(|due| due.company.as_ref()).collect();
+        let expected = [Some(&market.buyer), Some(&market.seller), None];
+        assert_eq!(companies, expected, "{}", store.name);
+        assert_eq!(of(&due(8, 2).await), [busy.clone(), other.clone()]);
+
+        let claim = Claim {
+            by: "a host",
+            now: last,
+            until: last.after(LEASE),
+        };
+        let id = &found[0].id;
+        let claimed = store
+            .db
+            .write(async |write| deliveries::claim(write, id, &claim).await);
+        assert!(claimed.await.unwrap().is_some());
+        let next: Vec<_> = due(4, 64).await;
+        let of_busy = next.iter().filter(|due| due.webhook == busy);
+        assert_eq!(of_busy.count(), 4, "{}", store.name);
+        assert!(next.iter().all(|due| due.id != *id), "{}", store.name);
+    }
+}
+
 /// Whether there may be more to give up.
 async fn give_up(db: &Db, webhook: &WebhookId, now: Timestamp) -> bool {
     let given_up = db.write(async |write| deliveries::give_up(write, webhook, now).await);

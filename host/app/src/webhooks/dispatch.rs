@@ -21,6 +21,7 @@ use crate::leases::{self, Claim, Due};
 
 const LEASE: Duration = Duration::from_secs(60);
 const _: () = assert!(LEASE.as_secs() >= 3 * TIMEOUT.as_secs());
+const _: () = assert!(IN_FLIGHT_PER_WEBHOOK as i64 <= deliveries::DUE_PER_WEBHOOK_MAX);
 /// Old deliveries are in nobody's way for an hour.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
 /// Of what went wrong, so much is kept for the webhook's owner.
