@@ -2,7 +2,7 @@
 //!
 //! An upload takes its place before a byte of it is read, for as many bytes as it says that it has, and keeps it until its answer is
 //! ready. One that finds no place is refused while its client has not sent anything yet. Places that are kept for long are others' whom they keep out:
-//! the last ones are for companies that have none, and while others need more than half of all whoever sends slowly gives its up. Knows no HTTP.
+//! the last ones are for companies that have none, the very last for short uploads of those, and while others need more than half of all whoever sends slowly gives its up. Knows no HTTP.
 //! Start reading at [`Uploads::enter`].
 
 use parking_lot::Mutex;
@@ -13,6 +13,10 @@ use std::time::Duration;
 
 /// What an upload costs beside its bytes, so that very many small ones do not pass for nothing.
 const UPLOAD_BYTES_MIN: u64 = 1 << 20;
+/// An upload is short that takes at most this part of all places, 8 MiB of 512: most connectors are, and any file …
+const SHORT_PART: u64 = 64;
+/// … also where there are few.
+const SHORT_BYTES_MIN: u64 = 2 << 20;
 /// What a client may keep the host waiting for before it is looked at how far it is.
 const GRACE: Duration = Duration::from_secs(10);
 /// In how long as many bytes as a place has have to come where places are short: nine megabits for the largest connector.
@@ -54,7 +58,7 @@ impl Uploads {
     }
 
     /// A place for an upload that holds at most `bytes`. One alone always has a place, or a low bound would forbid what is allowed. The last
-    /// quarter is for companies that have nothing under way.
+    /// quarter is for companies that have nothing under way, and of that half for short uploads: a few companies' long ones take all the rest.
     pub fn enter(self: &Arc<Self>, company: &CompanyId, bytes: u64) -> Result<Place, Full> {
         let bytes = bytes.max(UPLOAD_BYTES_MIN);
         let mut held = self.held.lock();
@@ -64,8 +68,10 @@ impl Uploads {
                 bytes_max: self.company_max,
             });
         }
-        let all_max = match own {
-            0 => self.all_max,
+        let is_short = bytes <= (self.all_max / SHORT_PART).max(SHORT_BYTES_MIN);
+        let all_max = match (own, is_short) {
+            (0, true) => self.all_max,
+            (0, false) => self.all_max / 8 * 7,
             _ => self.all_max / 4 * 3,
         };
         if held.all > 0 && held.all + bytes > all_max {
@@ -160,6 +166,27 @@ mod tests {
         drop((second, third));
         assert_eq!(uploads.bytes(), 0);
         assert!(uploads.held.lock().companies.is_empty());
+    }
+
+    /// Companies whose uploads are as long as they may be leave places for others' short ones, each company's first.
+    #[test]
+    fn the_last_places_are_for_short_uploads() {
+        let uploads = Arc::new(Uploads::new(80 * MIB, 512 * MIB));
+        let enter = |mib: u64| uploads.enter(&CompanyId::generate(), mib * MIB);
+        let mut long: Vec<_> = (0..7).map(|_| enter(64).unwrap()).collect();
+        let full = Some(Full::Host {
+            bytes_max: 512 * MIB,
+        });
+        assert_eq!(enter(64).err(), full);
+        assert_eq!(enter(9).err(), full);
+        let one = CompanyId::generate();
+        let first = uploads.enter(&one, 8 * MIB).unwrap();
+        assert_eq!(uploads.enter(&one, MIB).err(), full, "its second one");
+        let others: Vec<_> = (0..7).map(|_| enter(8).unwrap()).collect();
+        assert_eq!(enter(1).err(), full, "there are no more");
+        drop((first, others));
+        long.pop();
+        assert!(enter(64).is_ok());
     }
 
     /// Who sends slowly keeps its place as long as others have half of all at most. Where they have more, a place is free again within a minute or so.
