@@ -7,10 +7,13 @@ use crate::problem::Problem;
 use crate::refusals;
 use crate::state::ApiState;
 use crate::unwanted::discard;
+use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
-use http_body::Body as _;
+use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
@@ -18,12 +21,16 @@ const BUFFERED_BYTES_MAX: u64 = 64 << 20;
 /// More than this at once is paced, and more in all needs room: statements, descriptions and parameters of people are smaller.
 const ORDINARY_BYTES: usize = 16 << 10;
 
+/// How long a body that needs room may take without a key, once it has that: all have the same room, and a payment provider, whose events are
+/// the only such ones that are ever long, sends them at once.
+const NOBODYS_WITHIN: Duration = Duration::from_secs(10);
+
 const TOO_MANY: &str = "too many large bodies are on their way at once; send fewer, or faster, and try again in a moment";
 
 /// Reads a whole body, bounded by its operation.
 pub(crate) async fn read(
     parts: &Parts,
-    mut body: axum::body::Body,
+    mut body: Body,
     state: &ApiState,
 ) -> Result<Bytes, Problem> {
     if body.is_end_stream() {
@@ -42,15 +49,10 @@ pub(crate) async fn read(
     // An upload has its place already.
     let mut needs_room = bytes_max.is_some();
     let mut room = None;
+    let mut until = None;
     let mut first = Bytes::new();
     let mut whole = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            Problem::of(
-                refusals::INVALID_REQUEST,
-                format!("the body ended early: {error}"),
-            )
-        })?;
+    while let Some(frame) = next(&mut body, until).await? {
         let Ok(data) = frame.into_data() else {
             continue;
         };
@@ -69,6 +71,7 @@ pub(crate) async fn read(
                 discard(body, &pace()).await;
                 return Err(Problem::unavailable(TOO_MANY));
             }
+            until = caller.is_none().then(|| Instant::now() + NOBODYS_WITHIN);
         }
         // Nearly every body is one frame, which is then not copied.
         if first.is_empty() && whole.is_empty() {
@@ -87,4 +90,29 @@ pub(crate) async fn read(
         (false, Some(room)) => room.keep(whole),
         (false, None) => Bytes::from(whole),
     })
+}
+
+/// The next of a body, which comes in time. `None`: it is whole.
+async fn next(body: &mut Body, until: Option<Instant>) -> Result<Option<Frame<Bytes>>, Problem> {
+    let frame = match until {
+        None => body.frame().await,
+        Some(until) => {
+            let frame = tokio::time::timeout_at(until, body.frame()).await;
+            frame.map_err(|_| too_slow())?
+        }
+    };
+    frame.transpose().map_err(|error| {
+        Problem::of(
+            refusals::INVALID_REQUEST,
+            format!("the body ended early: {error}"),
+        )
+    })
+}
+
+fn too_slow() -> Problem {
+    let seconds = NOBODYS_WITHIN.as_secs();
+    let message = format!(
+        "the body did not come within {seconds} s, which is all the time that a long one has without a key; send it again, faster"
+    );
+    Problem::of(refusals::INVALID_REQUEST, message)
 }

@@ -192,3 +192,23 @@ async fn slow_bodies_are_bounded() {
         others.abort();
     }
 }
+
+/// Without a key a long body comes soon, since all without one have the same room; a company's own may take its time.
+#[tokio::test]
+async fn a_long_body_without_a_key_comes_soon() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let waited_for = Arc::default();
+    let kept = send(
+        &world,
+        stalled(&acme.key, &acme.path("/assets"), &waited_for),
+    );
+    let given_up = stalled("", "/webhooks/payments/manual", &waited_for);
+    let answer = tokio::time::timeout(PATIENCE, send(&world, given_up)).await;
+    let refused = answer.expect("an answer").unwrap();
+    let refused = refused.expect_error(400, "INVALID_REQUEST");
+    let message = refused.at("/error/message").to_string();
+    assert!(message.contains("did not come within 10 s"), "{message}");
+    assert!(!kept.is_finished());
+    kept.abort();
+}
