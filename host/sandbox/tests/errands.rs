@@ -18,8 +18,12 @@ const BYTES: usize = 48 << 20;
 const ERRANDS: usize = 4;
 
 fn talker(server: &TalkingServer) -> Arc<Source> {
+    talker_of("com_1", server)
+}
+
+fn talker_of(company: &str, server: &TalkingServer) -> Arc<Source> {
     Arc::new(Source {
-        company: "com_1".into(),
+        company: company.into(),
         connection: "con_1".into(),
         revision: 1,
         engine: "talker".into(),
@@ -121,4 +125,46 @@ async fn an_errand_that_is_cut_is_freed_elsewhere() {
             .await
             .contains("conferred")
     );
+}
+
+/// Companies whose sources take second sessions and say nothing keep another company's statements from being stopped for a moment only: what has
+/// had its time gives its place to who has none.
+#[tokio::test]
+async fn a_silent_source_makes_way() {
+    /// As many as the host has places.
+    const SILENT: usize = 32;
+    let server = TalkingServer::start().await;
+    let directory = tempfile::TempDir::new().unwrap();
+    let mut options = options(&directory);
+    // One each, and one more.
+    options.limits.sessions_total = 40;
+    let sandbox = Sandbox::new(options).unwrap();
+    activate(&sandbox, guests::TALKER).await;
+    let sources: Vec<_> = (0..SILENT)
+        .map(|number| talker_of(&format!("com_{number}"), &server))
+        .collect();
+    let late = talker_of("com_late", &server);
+    let mut gave_way = 0;
+    for _ in 0..3 {
+        let before = server.seen().hanging();
+        let mut silent = pin!(futures_util::future::join_all(
+            sources
+                .iter()
+                .map(|source| wish(&sandbox, source, "confers_in_vain"))
+        ));
+        tokio::select! {
+            biased;
+            _ = server.wait(|seen| seen.hanging() == before + SILENT) => {}
+            // The machine has other things to do.
+            _ = &mut silent => continue,
+        }
+        let (answers, stopped) = tokio::join!(silent, wish(&sandbox, &late, "confers"));
+        assert!(stopped.contains("conferred"), "{stopped}");
+        let gave = |answer: &&String| answer.contains("another company waited");
+        gave_way = answers.iter().filter(gave).count();
+        if gave_way > 0 {
+            break;
+        }
+    }
+    assert!(gave_way > 0, "all had their five seconds");
 }

@@ -17,14 +17,15 @@ use super::{
     wire::WireSession,
 };
 use crate::{
-    fault::Fault,
+    errands::ErrandPlace,
+    fault::{Blame, Fault, FaultKind},
     pool::{Handle, Job, Pool, Ticket, Waiting, home, timed_out},
     request::{Errand, Limits, Request},
     v1::{Message, Received, Reply},
     wire::Dialer,
 };
 
-/// From asking for a place to the answer. Who has not ended by then is dropped where it is: its guest is freed in the lanes ([`Kept`]), and
+/// From asking for a place to the answer. Who has not ended by then, or earlier where another company waits for the place, is dropped where it is: its guest is freed in the lanes ([`Kept`]), and
 /// its place with that.
 ///
 /// [`Kept`]: super::guests::Kept
@@ -75,7 +76,21 @@ pub(super) fn confer(pool: &Arc<Pool>, dialer: &Dialer, message: Message) -> Res
 
 async fn run(pool: &Arc<Pool>, message: Vec<u8>) -> Result<(), Fault> {
     let deadline = Instant::now() + ERRAND_TIMEOUT;
-    let place = Arc::new(pool.shared.errands.place(&pool.tenant).await);
+    let errands = &pool.shared.errands;
+    let place = errands.place(&pool.tenant).await;
+    tokio::select! {
+        ended = run_in(pool, message, deadline, place) => ended,
+        () = errands.wanted() => Err(gave_way()),
+    }
+}
+
+async fn run_in(
+    pool: &Arc<Pool>,
+    message: Vec<u8>,
+    deadline: Instant,
+    place: ErrandPlace,
+) -> Result<(), Fault> {
+    let place = Arc::new(place);
     let mut session = match open::open(pool, Some(&place)).await? {
         Opened::Wire(wire) => Box::new(WireSession::new(*wire)),
         Opened::Directory(_) => return Err(broken("it conferred, and there is no wire")),
@@ -98,4 +113,13 @@ async fn run(pool: &Arc<Pool>, message: Vec<u8>) -> Result<(), Fault> {
     let end = session.serve(&mut lease).await;
     lease.finish(end);
     waiting.await.map(drop)
+}
+
+fn gave_way() -> Fault {
+    Fault::new(
+        Blame::Source,
+        FaultKind::Timeout,
+        "the source did not answer soon, and another company waited for its turn",
+    )
+    .code("deadline_exceeded")
 }
