@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::files::{Files, Format};
 use crate::watch::{ROWS, Watch};
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as Planned;
 use datafusion::execution::object_store::ObjectStoreRegistry;
@@ -137,22 +137,28 @@ fn check_columns(schema: &Schema) -> Result<(), Error> {
     }
 }
 
-/// All files of a table hold the same columns, in the same order.
-fn same_schema(first: &SchemaRef, other: &Schema, name: &str) -> Result<(), Error> {
+/// All files of a table hold the same columns, in the same order. A column in which one of them may have NULLs may have some in the table.
+fn same_schema(first: SchemaRef, other: &Schema, name: &str) -> Result<SchemaRef, Error> {
+    let pairs = || first.fields().iter().zip(other.fields());
     let alike = first.fields().len() == other.fields().len()
-        && first
-            .fields()
-            .iter()
-            .zip(other.fields())
-            .all(|(left, right)| {
-                left.name() == right.name() && left.data_type() == right.data_type()
-            });
-    match alike {
-        true => Ok(()),
-        false => Err(errors::broken(
+        && pairs().all(|(left, right)| {
+            left.name() == right.name() && left.data_type() == right.data_type()
+        });
+    if !alike {
+        return Err(errors::broken(
             "columns_differ",
             "the files of one table have other columns, or columns of other types",
         )
-        .detail(name.to_owned())),
+        .detail(name.to_owned()));
     }
+    if pairs().all(|(left, right)| left.is_nullable() || !right.is_nullable()) {
+        return Ok(first);
+    }
+    let fields = pairs().map(|(left, right)| {
+        let is_nullable = left.is_nullable() || right.is_nullable();
+        left.as_ref().clone().with_nullable(is_nullable)
+    });
+    let fields: Vec<Field> = fields.collect();
+    let metadata = first.metadata().clone();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{array, arrow, ask, batch, file, parquet, parquet_with, ping, schema};
+use common::{array, arrow, ask, batch, file, parquet, parquet_with, ping, schema, tar};
 use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::{
     DataType, Field, Int32Type, Int64Type, IntervalMonthDayNanoType, i256,
@@ -401,6 +401,96 @@ fn no_more_is_read_than_is_asked_for() {
         "{column} of {}",
         bytes.len()
     );
+}
+
+/// A file of which a column has no NULLs stands beside one of which it has some.
+#[test]
+fn nulls_are_found_in_whichever_file_they_are() {
+    let rows = |values: Vec<Option<i64>>, is_nullable| {
+        let n = array(Int64Array::from(values));
+        RecordBatch::try_from_iter_with_nullable([("n", n, is_nullable)]).unwrap()
+    };
+    let (first, second) = (
+        rows(vec![Some(1), Some(2)], false),
+        rows(vec![Some(3), None], true),
+    );
+    let of_parquet = [parquet(&first), parquet(&second)];
+    let of_arrow = [arrow(&first, None), arrow(&second, None)];
+    for (extension, [first, second]) in [("parquet", of_parquet), ("arrow", of_arrow)] {
+        let paths = ["a", "b"].map(|part| format!("t.{extension}/{part}.{extension}"));
+        let archive = tar(&[(&paths[0], &first), (&paths[1], &second)]);
+        let (_directory, mut session) = file("t.tar", &archive);
+        for (sql, wanted) in [
+            ("SELECT count(*) FROM t WHERE n IS NULL", "1"),
+            ("SELECT count(*) FROM t WHERE n IS NOT NULL", "3"),
+            ("SELECT count(n) FROM t", "3"),
+            ("SELECT sum(coalesce(n, 10)) FROM t", "16"),
+        ] {
+            let answer = ask(&mut session, sql);
+            let answer = answer.unwrap_or_else(|error| panic!("{extension}: {sql}: {error:?}"));
+            assert_eq!(answer.lines(), [wanted], "{extension}: {sql}");
+        }
+    }
+}
+
+/// Old writers order the bounds of texts by bytes with a sign, and others do not count NULLs: nothing is passed over by what they say.
+#[test]
+fn bounds_that_leave_something_out_are_not_believed() {
+    use datafusion::parquet::data_type::ByteArray;
+    use datafusion::parquet::file::metadata::{
+        FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+    };
+    use datafusion::parquet::file::statistics::{Statistics, ValueStatistics};
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![Some(1), None, Some(3)]))),
+        ("old", array(Int64Array::from(vec![1, 2, 3]))),
+        ("s", array(StringArray::from(vec!["a", "é", "m"]))),
+    ]);
+    let whole = parquet(&rows);
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&bytes::Bytes::from(whole.clone()))
+        .unwrap();
+    let of_texts = ValueStatistics::new(
+        Some(ByteArray::from("é")),
+        Some(ByteArray::from("m")),
+        None,
+        Some(0),
+        true,
+    );
+    let bounds = [
+        Statistics::int64(Some(1), Some(3), None, None, false),
+        Statistics::int64(Some(1), Some(3), None, Some(0), true),
+        Statistics::ByteArray(of_texts),
+    ];
+    let group = metadata.row_group(0).clone();
+    let columns = group.columns().iter().zip(bounds);
+    let columns = columns.map(|(column, bounds)| {
+        let column = column.clone().into_builder().set_statistics(bounds);
+        column.build().unwrap()
+    });
+    let columns = columns.collect();
+    let group = group.into_builder().set_column_metadata(columns);
+    let schema = metadata.file_metadata().schema_descr_ptr();
+    let metadata = ParquetMetaDataBuilder::new(FileMetaData::new(1, 3, None, None, schema, None))
+        .set_row_groups(vec![group.build().unwrap()])
+        .build();
+    let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
+    let data = whole.len() - 8 - u32::from_le_bytes(footer) as usize;
+    let mut changed = whole[..data].to_vec();
+    let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
+    writer.finish().unwrap();
+    let (_directory, mut session) = file("t.parquet", &changed);
+    for (condition, wanted) in [
+        ("s = 'é'", "2"),
+        ("s > 'n'", "2"),
+        ("n IS NULL", "2"),
+        ("\"old\" > 2", "3"),
+        ("\"old\" > 3", "~"),
+    ] {
+        let sql = format!("SELECT max(\"old\") FROM t WHERE {condition}");
+        let answer = ask(&mut session, &sql).unwrap();
+        assert_eq!(answer.lines(), [wanted], "{condition}");
+    }
 }
 
 /// `count(*)` is answered by the footer, which has to be one that the rows agree with.

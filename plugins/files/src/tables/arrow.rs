@@ -24,10 +24,10 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     for (name, slice) in files {
         clock.check()?;
         let found = Layout::of(slice)?.schema;
-        match &schema {
-            None => schema = Some(found),
+        schema = Some(match schema {
+            None => found,
             Some(first) => same_schema(first, &found, name)?,
-        }
+        });
     }
     let schema = schema.ok_or_else(|| errors::broken("no_files", "the table has no files"))?;
     let source = ArrowFiles {

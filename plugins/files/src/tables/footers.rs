@@ -1,6 +1,7 @@
 //! What of a Parquet footer is not taken as it is. Of the schema that writers of Arrow leave in a note only which texts are JSON: types are
-//! Parquet's own, and whose reader takes them from the note trusts it. And of floats no bounds, which leave out what is no number: where it is
-//! greater than all numbers a row group may have rows that its greatest number rules out.
+//! Parquet's own, and whose reader takes them from the note trusts it. And of row groups no bounds by which rows would be passed over that are
+//! there: those of floats leave out what is no number, which is greater than all numbers; old ones are ordered by bytes with a sign, whatever
+//! the type is; and where NULLs are not counted DataFusion takes it that there are none.
 
 use crate::types;
 use base64::Engine as _;
@@ -10,13 +11,13 @@ use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use datafusion::parquet::errors::Result as Read;
 use datafusion::parquet::file::metadata::{
-    FileMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData,
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData,
 };
 use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
 use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
 use std::collections::HashSet;
 
-/// A footer without notes, and without bounds of floats.
+/// A footer without notes, and without bounds that leave something out.
 pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
     let file = metadata.file_metadata();
     let columns = file.schema_descr().columns().iter();
@@ -39,7 +40,7 @@ pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
     }
     let offsets = parts.take_offset_index();
     let groups = parts.take_row_groups().into_iter();
-    let groups = groups.map(|group| without_bounds(group, &floats));
+    let groups = groups.map(with_true_bounds);
     let groups = groups.collect::<Read<Vec<_>>>()?;
     Ok(ParquetMetaDataBuilder::new(plain)
         .set_column_index(bounds)
@@ -53,15 +54,30 @@ fn is_float(column: &ColumnDescriptor) -> bool {
         || column.logical_type_ref() == Some(&LogicalType::Float16)
 }
 
-fn without_bounds(group: RowGroupMetaData, floats: &[bool]) -> Read<RowGroupMetaData> {
+fn with_true_bounds(group: RowGroupMetaData) -> Read<RowGroupMetaData> {
     let mut group = group.into_builder();
-    let columns = group.take_columns().into_iter().zip(floats);
-    let columns = columns.map(|(column, is_float)| match is_float {
-        true => column.into_builder().clear_statistics().build(),
-        false => Ok(column),
+    let columns = group.take_columns().into_iter();
+    let columns = columns.map(|column| match are_true(&column) {
+        true => Ok(column),
+        false => column.into_builder().clear_statistics().build(),
     });
     let columns = columns.collect::<Read<Vec<_>>>()?;
     group.set_column_metadata(columns).build()
+}
+
+/// Whether the bounds of a column in a row group, if there are any, are those of all of its values, in their order.
+fn are_true(column: &ColumnChunkMetaData) -> bool {
+    let Some(bounds) = column.statistics() else {
+        return true;
+    };
+    let column = column.column_descr();
+    let are_nulls_counted = bounds.null_count_opt().is_some() || column.max_def_level() == 0;
+    // What an old field says without bounds is how many NULLs there are.
+    let has_bounds = bounds.min_bytes_opt().is_some() || bounds.max_bytes_opt().is_some();
+    let is_old = bounds.is_min_max_deprecated() && has_bounds;
+    let has_sign = matches!(column.physical_type(), Physical::INT32 | Physical::INT64)
+        && column.sort_order().is_signed();
+    !is_float(column) && are_nulls_counted && (!is_old || has_sign)
 }
 
 /// The names of columns that are said to be JSON, by Parquet's own word for it or by Arrow's.

@@ -144,10 +144,10 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
         let (metadata, json) = metadata(slice, &mut left)?;
         check_footer(&metadata, slice.len())?;
         let found = schema_of(&metadata, &json)?;
-        match &schema {
-            None => schema = Some(found),
+        schema = Some(match schema {
+            None => found,
             Some(first) => same_schema(first, &found, name)?,
-        }
+        });
         rows = rows.saturating_add(rows_of(&metadata)?);
         parts.push(Part {
             slice: slice.clone(),
