@@ -116,6 +116,26 @@ fn json_lines_keep_their_values() {
     );
 }
 
+/// Each name in any line of any file is a column, whatever comes first: NULL, a whole number, or nothing.
+#[test]
+fn json_lines_of_several_files_are_one_table() {
+    let archive = tar(&[
+        ("t.jsonl/a.jsonl", b"{\"a\":1,\"b\":null,\"m\":1}\n"),
+        (
+            "t.jsonl/b.jsonl",
+            b"{\"b\":\"x\",\"a\":2.5,\"m\":\"y\"}\n{\"c\":[1],\"m\":{\"d\":true}}\n",
+        ),
+    ]);
+    let (_directory, mut session) = file("shop.tar", &archive);
+    let answer = ask(&mut session, "SELECT a, b, c, m FROM t").unwrap();
+    use ColumnType::{Decimal, Json, Text};
+    assert_eq!(answer.kinds(), [Decimal, Text, Json, Text]);
+    assert_eq!(
+        answer.lines(),
+        ["1.0|~|~|1", "2.5|x|~|y", "~|~|[1]|{\"d\":true}"]
+    );
+}
+
 /// Numbers that no float of 64 bits is stay what they are.
 #[test]
 fn json_numbers_out_of_range_are_kept() {
@@ -308,6 +328,12 @@ fn what_is_wrong_with_a_file_is_told() {
         ),
         ("t.csv.gz", b"a,b", "file_truncated", "ends before"),
         ("t.jsonl", b"{\"a\":1}\n[1]\n", "no_json_object", "line 2"),
+        (
+            "t.jsonl",
+            b"{\"a\":1}\n\n\n[1]\n",
+            "no_json_object",
+            "line 4",
+        ),
         ("t.jsonl", b"{\"a\":1,\"a\":2}\n", "name_twice", "line 1"),
         (
             "t.jsonl",

@@ -88,8 +88,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock, packed: bool) -> Result<Kn
 impl Found {
     fn file(&mut self, lines: &mut Lines) -> Result<(), Error> {
         loop {
-            let number = lines.number + 1;
-            let Some(line) = lines.read()? else {
+            let Some((number, line)) = lines.read()? else {
                 return Ok(());
             };
             self.rows += 1;
@@ -245,8 +244,9 @@ impl Pass {
             .collect();
         let mut rows = 0;
         while rows < self.rows {
-            let number = lines.number + 1;
-            let Some(line) = lines.read()? else { break };
+            let Some((number, line)) = lines.read()? else {
+                break;
+            };
             members(line, number, |name, value| match self.names.get(name) {
                 Some(at) => builders[*at].push(value.get()),
                 None => Ok(()),

@@ -18,7 +18,7 @@ pub struct Lines {
     begun: Arc<AtomicU64>,
     at: u64,
     line: Vec<u8>,
-    pub number: u64,
+    number: u64,
 }
 
 impl Lines {
@@ -32,8 +32,8 @@ impl Lines {
         }
     }
 
-    /// The next line with something in it, or the end.
-    pub fn read(&mut self) -> Result<Option<&str>, Error> {
+    /// The next line with something in it and its number, or the end.
+    pub fn read(&mut self) -> Result<Option<(u64, &str)>, Error> {
         loop {
             self.line.clear();
             self.number += 1;
@@ -53,8 +53,10 @@ impl Lines {
                 break;
             }
         }
-        let line = std::str::from_utf8(&self.line);
-        line.map(Some).map_err(|_| text::not_utf8(self.number))
+        match std::str::from_utf8(&self.line) {
+            Ok(line) => Ok(Some((self.number, line))),
+            Err(_) => Err(text::not_utf8(self.number)),
+        }
     }
 }
 
