@@ -1,37 +1,29 @@
 //! What DataFusion computes with fewer digits than there are, computed with all of them, or refused.
 //!
 //! Whole numbers that outgrow their type begin anew at its other end; of a decimal that is written as a text whatever is more than its type
-//! says is cut off, whichever function casts it; a date that is moved by hours loses them; and a float of seconds beyond the years of
-//! nanoseconds is the last moment of these. All are replaced in a plan whose types are aligned. What is added up is in `sums`.
+//! says is cut off, whichever function casts it; a date that is moved by hours loses them; a float of seconds beyond the years of
+//! nanoseconds is the last moment of these; and a moment before 1970 that is the same in all rows is rounded up where a column's is rounded
+//! down. All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is added
+//! up is in `sums`.
 //!
 //! Start reading at [`Exact`].
 
+use crate::computed::{Task, call, of_whole_days, plain, task};
 use crate::errors;
+use crate::floats;
 use crate::plans;
 use crate::types;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
-use datafusion::arrow::datatypes::{
-    DataType, Field, FieldRef, Float64Type, IntervalDayTimeType, IntervalMonthDayNanoType,
-    IntervalUnit,
-};
-use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TryCast, Volatility,
+    BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, TryCast,
+    WindowFrameBound, WindowFrameUnits,
 };
 use datafusion::optimizer::AnalyzerRule;
-use datafusion::physical_expr_common::datum::apply;
-use souk_sdk::Error;
-use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// The rule by which a plan is made exact. Types have to be aligned by then: casts are among what it replaces.
 #[derive(Debug)]
@@ -39,6 +31,7 @@ pub struct Exact;
 
 impl AnalyzerRule for Exact {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Planned<LogicalPlan> {
+        let plan = floats::as_read(plan, |column| call(Task::Level, vec![column]))?;
         plans::rewrite(plan, rewritten)
     }
 
@@ -62,6 +55,13 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         {
             Transformed::yes(call(Task::Move(op), vec![*left, *right]))
         }
+        Expr::BinaryExpr(step) if is_float_step(&step, schema) => {
+            Transformed::yes(leveled(Expr::BinaryExpr(BinaryExpr {
+                left: unleveled(*step.left),
+                op: step.op,
+                right: unleveled(*step.right),
+            })))
+        }
         Expr::ScalarFunction(function) => called(function, schema)?,
         Expr::Negative(number) if is_whole(&number, schema) => {
             Transformed::yes(call(Task::Negate, vec![*number]))
@@ -76,8 +76,87 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         {
             Transformed::yes(call(Task::Write(field.data_type().clone()), vec![*expr]))
         }
+        Expr::Negative(number) if is_float(&number, schema) => {
+            Transformed::yes(leveled(Expr::Negative(number)))
+        }
+        Expr::Cast(Cast { expr, field }) if may_have_sign(&expr, field.data_type(), schema) => {
+            Transformed::yes(leveled(Expr::Cast(Cast { expr, field })))
+        }
+        Expr::TryCast(TryCast { expr, field })
+            if may_have_sign(&expr, field.data_type(), schema) =>
+        {
+            Transformed::yes(leveled(Expr::TryCast(TryCast { expr, field })))
+        }
+        Expr::Literal(value, notes) => match floats::leveled_value(&value) {
+            Some(level) => Transformed::yes(Expr::Literal(level, notes)),
+            None => Transformed::no(Expr::Literal(value, notes)),
+        },
+        Expr::WindowFunction(window) => {
+            has_whole_days(&window.params, schema)?;
+            Transformed::no(Expr::WindowFunction(window))
+        }
         _ => Transformed::no(part),
     })
+}
+
+fn leveled(float: Expr) -> Expr {
+    call(Task::Level, vec![float])
+}
+
+/// What is computed on with needs no leveling in between: `a + b - c` does not nest, however long it is.
+fn unleveled(side: Expr) -> Box<Expr> {
+    Box::new(match side {
+        Expr::ScalarFunction(mut call) if is_leveled_step(&call) => {
+            call.args.pop().unwrap_or_default()
+        }
+        side => side,
+    })
+}
+
+fn is_leveled_step(call: &ScalarFunction) -> bool {
+    let is_leveled = task(call).is_some_and(|task| *task == Task::Level);
+    is_leveled && matches!(call.args.as_slice(), [Expr::BinaryExpr(_)])
+}
+
+fn is_float(number: &Expr, schema: &DFSchema) -> bool {
+    match number {
+        // The types of a long one need not be looked at again.
+        Expr::ScalarFunction(call) if is_leveled_step(call) => true,
+        _ => number.get_type(schema).is_ok_and(|kind| kind.is_floating()),
+    }
+}
+
+fn is_float_step(step: &BinaryExpr, schema: &DFSchema) -> bool {
+    let is_step = matches!(
+        step.op,
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo
+    );
+    is_step && is_float(&step.right, schema) && is_float(&step.left, schema)
+}
+
+/// Whether a cast may make a float that is not level: of a text, and of a longer one that it makes nothing of.
+fn may_have_sign(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    to.is_floating()
+        && value.get_type(schema).is_ok_and(|kind| {
+            let is_longer = kind.is_floating() && *to != DataType::Float64;
+            is_longer || !kind.is_numeric()
+        })
+}
+
+/// Refuses a frame over dates that is counted in hours, which it would lose.
+fn has_whole_days(window: &WindowFunctionParams, schema: &DFSchema) -> Planned<()> {
+    let frame = &window.window_frame;
+    let order = window.order_by.first();
+    let order = order.and_then(|order| order.expr.get_type(schema).ok());
+    if frame.units != WindowFrameUnits::Range || order != Some(DataType::Date32) {
+        return Ok(());
+    }
+    for bound in [&frame.start_bound, &frame.end_bound] {
+        if let WindowFrameBound::Preceding(span) | WindowFrameBound::Following(span) = bound {
+            of_whole_days(&ColumnarValue::Scalar(span.clone()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether it is one of those that go wrong, or stands behind one.
@@ -105,14 +184,6 @@ fn is_text_of_decimal(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
         && value
             .get_type(schema)
             .is_ok_and(|kind| plain(&kind).is_decimal())
-}
-
-/// What a dictionary is of.
-fn plain(kind: &DataType) -> &DataType {
-    match kind {
-        DataType::Dictionary(_, of) => plain(of),
-        _ => kind,
-    }
 }
 
 /// Whether a date is moved by an interval. DataFusion has a date of it again, and PostgreSQL a timestamp.
@@ -146,8 +217,19 @@ fn called(function: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<Ex
             Some(DataType::Timestamp(_, Some(zone))) if !types::is_fixed(&zone) => {
                 Err(errors::through(errors::series_in_a_zone()))
             }
+            Some(DataType::Date32) if function.args.len() == 3 => {
+                let ScalarFunction { func, mut args } = function;
+                let step = args.pop().map(|step| call(Task::Days, vec![step]));
+                args.extend(step);
+                let function = ScalarFunction::new_udf(func, args);
+                Ok(Transformed::yes(Expr::ScalarFunction(function)))
+            }
             _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
         },
+        ("date_trunc", Some(_)) if is_one_moment(&function, schema) => {
+            let ScalarFunction { func, args } = function;
+            Ok(Transformed::yes(call(Task::Rows(func), args)))
+        }
         ("to_timestamp", Some(first)) if kind(first).is_some_and(|kind| kind.is_floating()) => {
             let ScalarFunction { func, mut args } = function;
             let seconds = args.remove(0);
@@ -155,8 +237,26 @@ fn called(function: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<Ex
             let function = ScalarFunction::new_udf(func, args);
             Ok(Transformed::yes(Expr::ScalarFunction(function)))
         }
-        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+        _ => Ok(answered(function, schema)),
     }
+}
+
+/// A function as it is, its floats leveled.
+fn answered(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
+    let is_own = task(&function).is_some();
+    let function = Expr::ScalarFunction(function);
+    match !is_own && is_float(&function, schema) {
+        true => Transformed::yes(leveled(function)),
+        false => Transformed::no(function),
+    }
+}
+
+/// Whether what is rounded is a moment of no column, which DataFusion computes in another way than those of columns.
+fn is_one_moment(function: &ScalarFunction, schema: &DFSchema) -> bool {
+    function.args.get(1).is_some_and(|moment| {
+        let kind = moment.get_type(schema);
+        kind.is_ok_and(|kind| matches!(kind, DataType::Timestamp(..))) && !moment.any_column_refs()
+    })
 }
 
 /// Arrow's own casts become casts only later, when none is replaced any more.
@@ -174,7 +274,7 @@ fn cast_by_name(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr
         (Some(to), Some(value)) if is_text_of_decimal(value, &to, schema) => {
             Transformed::yes(call(Task::Write(to), vec![value.clone()]))
         }
-        _ => Transformed::no(Expr::ScalarFunction(function)),
+        _ => answered(function, schema),
     }
 }
 
@@ -183,7 +283,7 @@ fn steps(number: &Expr) -> Option<&[Operator]> {
     let Expr::ScalarFunction(call) = number else {
         return None;
     };
-    match &call.func.inner().downcast_ref::<Function>()?.task {
+    match task(call)? {
         Task::Compute(steps) => Some(steps),
         _ => None,
     }
@@ -199,187 +299,4 @@ fn appended(step: BinaryExpr) -> Expr {
     steps.push(step.op);
     numbers.push(*step.right);
     call(Task::Compute(steps), numbers)
-}
-
-fn call(task: Task, values: Vec<Expr>) -> Expr {
-    let signature = Signature::variadic_any(Volatility::Immutable);
-    let function = Arc::new(ScalarUDF::from(Function { task, signature }));
-    Expr::ScalarFunction(ScalarFunction::new_udf(function, values))
-}
-
-/// What is done instead.
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum Task {
-    /// Whole numbers of one type, from left to right.
-    Compute(Vec<Operator>),
-    Negate,
-    /// A decimal as a text of this type.
-    Write(DataType),
-    /// A date that is moved by whole days, to and fro.
-    Move(Operator),
-    /// A float as it is, within the seconds that nanoseconds reach.
-    Seconds,
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Function {
-    task: Task,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Function {
-    fn name(&self) -> &str {
-        match self.task {
-            Task::Compute(_) => "compute",
-            Task::Negate => "negate",
-            Task::Write(_) => "write",
-            Task::Move(_) => "move",
-            Task::Seconds => "seconds",
-        }
-    }
-
-    /// As that is called which it stands for.
-    fn schema_name(&self, values: &[Expr]) -> Planned<String> {
-        let mut names = values.iter().map(|value| value.schema_name().to_string());
-        let first = names.next().unwrap_or_default();
-        Ok(match &self.task {
-            Task::Compute(steps) => {
-                let mut name = first;
-                for (step, number) in steps.iter().zip(names) {
-                    write!(name, " {step} {number}")?;
-                }
-                name
-            }
-            Task::Negate => format!("(- {first})"),
-            Task::Write(_) | Task::Seconds => first,
-            Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
-        })
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Planned<DataType> {
-        Ok(match (&self.task, kinds.first()) {
-            (Task::Write(kind), _) => kind.clone(),
-            (Task::Move(_), _) => DataType::Date32,
-            (_, Some(kind)) => kind.clone(),
-            (_, None) => DataType::Null,
-        })
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Planned<FieldRef> {
-        let kinds = args.arg_fields.iter().map(|field| field.data_type());
-        let kinds: Vec<DataType> = kinds.cloned().collect();
-        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        let field = Field::new(self.name(), self.return_type(&kinds)?, is_nullable);
-        Ok(Arc::new(field))
-    }
-
-    fn is_strict(&self) -> bool {
-        true
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Planned<ColumnarValue> {
-        let mut values = args.args.into_iter();
-        let Some(first) = values.next() else {
-            return Err(errors::through(nothing()));
-        };
-        match &self.task {
-            Task::Compute(steps) => {
-                let mut steps = steps.iter().zip(values);
-                steps.try_fold(first, |so_far, (step, number)| {
-                    computed(*step, &so_far, &number)
-                })
-            }
-            Task::Negate => each(&first, |numbers| Ok(neg(numbers)?)),
-            Task::Write(kind) => each(&first, |decimals| {
-                let decimals = cast(decimals, plain(decimals.data_type()))?;
-                let texts = types::texts(&decimals).ok_or_else(|| errors::through(nothing()))?;
-                Ok(cast(&texts, kind)?)
-            }),
-            Task::Move(step) => {
-                let second = values.next();
-                let second = second.ok_or_else(|| errors::through(nothing()))?;
-                of_whole_days(&first)?;
-                of_whole_days(&second)?;
-                computed(*step, &first, &second)
-            }
-            Task::Seconds => each(&first, |seconds| {
-                let floats = cast(seconds, &DataType::Float64)?;
-                let mut floats = floats.as_primitive::<Float64Type>().iter().flatten();
-                match floats.all(|float| float.abs() < SECONDS_END) {
-                    true => Ok(seconds.clone()),
-                    false => Err(errors::through(errors::moment_out_of_range())),
-                }
-            }),
-        }
-    }
-
-    fn evaluate_bounds(&self, values: &[&Interval]) -> Planned<Interval> {
-        let kinds: Vec<DataType> = values.iter().map(|value| value.data_type()).collect();
-        Interval::make_unbounded(&self.return_type(&kinds)?)
-    }
-}
-
-/// Seconds from 1970 to the end of what 64 bits of nanoseconds hold.
-const SECONDS_END: f64 = 9_223_372_036.0;
-const NANOS_A_DAY: i64 = 86_400_000_000_000;
-const MILLIS_A_DAY: i32 = 86_400_000;
-
-/// Refuses intervals of which a date would lose something.
-fn of_whole_days(value: &ColumnarValue) -> Planned<()> {
-    let array = match value {
-        ColumnarValue::Array(array) => array.clone(),
-        ColumnarValue::Scalar(value) => value.to_array()?,
-    };
-    let is_whole = match array.data_type() {
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let intervals = array.as_primitive::<IntervalMonthDayNanoType>();
-            let mut intervals = intervals.iter().flatten();
-            intervals.all(|interval| interval.nanoseconds % NANOS_A_DAY == 0)
-        }
-        DataType::Interval(IntervalUnit::DayTime) => {
-            let intervals = array.as_primitive::<IntervalDayTimeType>();
-            let mut intervals = intervals.iter().flatten();
-            intervals.all(|interval| interval.milliseconds % MILLIS_A_DAY == 0)
-        }
-        _ => true,
-    };
-    match is_whole {
-        true => Ok(()),
-        false => Err(errors::through(errors::date_with_hours())),
-    }
-}
-
-type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
-
-fn computed(step: Operator, left: &ColumnarValue, right: &ColumnarValue) -> Planned<ColumnarValue> {
-    let kernel: Kernel = match step {
-        Operator::Plus => add,
-        Operator::Minus => sub,
-        Operator::Multiply => mul,
-        Operator::Divide => div,
-        _ => rem,
-    };
-    apply(left, right, kernel)
-}
-
-/// The same of a column, or of a value that is that of each row.
-fn each(
-    value: &ColumnarValue,
-    of: impl Fn(&ArrayRef) -> Planned<ArrayRef>,
-) -> Planned<ColumnarValue> {
-    Ok(match value {
-        ColumnarValue::Array(array) => ColumnarValue::Array(of(array)?),
-        ColumnarValue::Scalar(value) => {
-            let array = of(&value.to_array()?)?;
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?)
-        }
-    })
-}
-
-fn nothing() -> Error {
-    Error::internal("no_number", "the connector computes with what is no number")
 }

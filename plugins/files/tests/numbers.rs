@@ -382,6 +382,8 @@ fn dates_and_moments_lose_nothing() {
         "SELECT INTERVAL '12 hours' + day FROM t",
         "SELECT day FROM t WHERE day >= DATE '2026-01-31' - INTERVAL '1 second'",
         "SELECT count(*) FROM generate_series(DATE '2026-01-01' + INTERVAL '1 hour', DATE '2026-02-01', INTERVAL '1 day')",
+        "SELECT generate_series(DATE '2026-01-01', DATE '2026-02-01', INTERVAL '1 day 12 hours')",
+        "SELECT count(*) OVER (ORDER BY day RANGE BETWEEN INTERVAL '12 hours' PRECEDING AND CURRENT ROW) FROM t",
     ] {
         is_refused_as(&mut session, sql, "date_with_time");
     }
@@ -404,6 +406,32 @@ fn dates_and_moments_lose_nothing() {
             "1769860800000000",
         ),
         ("SELECT to_timestamp(CAST('1.5' AS double))", "1500000"),
+        (
+            "SELECT count(*) OVER (ORDER BY day RANGE BETWEEN INTERVAL '24 hours' PRECEDING AND CURRENT ROW) FROM t",
+            "1",
+        ),
+        (
+            "SELECT cardinality(generate_series(DATE '2026-01-01', DATE '2026-01-05', INTERVAL '2 days'))",
+            "3",
+        ),
+        // What is rounded down is the same before 1970.
+        (
+            "SELECT date_trunc('minute', TIMESTAMP '1969-12-31 23:59:30')",
+            "-60000000",
+        ),
+        (
+            "SELECT date_trunc('second', TIMESTAMP '1969-12-31 23:59:58.5')",
+            "-2000000",
+        ),
+        (
+            "SELECT date_trunc('second', '1969-12-31 23:59:58.5')",
+            "-2000000",
+        ),
+        (
+            "SELECT date_trunc('hour', TIMESTAMP '1969-12-31 23:30:00')",
+            "-3600000000",
+        ),
+        ("SELECT date_trunc('minute', NULL::timestamp)", "~"),
     ] {
         let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
         assert_eq!(answer.lines(), [line], "{sql}");
