@@ -2,7 +2,8 @@
 //!
 //! It compares no times of day of different units. It makes a decimal of 30 digits of a float that stands beside a decimal, which most
 //! floats are not: the statement fails at a large one, and a small one is nothing. Of a moment that is finer than the column beside it
-//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds. A float of 32 bits is to it the one of
+//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds; beside a column of nanoseconds it fails at
+//! one that these do not reach; and a text beside a column of moments it reads in the zone that the column is shown in. A float of 32 bits is to it the one of
 //! 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it compares as structures, whose fields
 //! it makes alike in its own way, and passes over no page of a file by.
 //!
@@ -70,6 +71,14 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     let [Some(one), Some(other)] = kinds else {
         return None;
     };
+    if let Some(moment) = as_moment(&one, right, &other) {
+        let exact = compared(left, operator, &moment, schema);
+        return Some(exact.unwrap_or_else(|| binary_expr(left.clone(), operator, moment)));
+    }
+    if let Some(moment) = as_moment(&other, left, &one) {
+        let exact = compared(&moment, operator, right, schema);
+        return Some(exact.unwrap_or_else(|| binary_expr(moment, operator, right.clone())));
+    }
     if let Some(place) = place(&one, right, &other) {
         return place.compared(left, operator);
     }
@@ -144,7 +153,9 @@ impl Place {
 fn place(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Place> {
     match column {
         DataType::Float32 => among_singles(number(&written(value)?)?),
-        _ => before(column, value, of_value).map(Place::Behind),
+        _ => before(column, value, of_value)
+            .or_else(|| beyond(column, value, of_value))
+            .map(Place::Behind),
     }
 }
 
@@ -220,6 +231,29 @@ fn nearest(side: &Expr) -> Option<Expr> {
     }
 }
 
+/// A text beside a column of moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written. `None` where
+/// DataFusion reads it so.
+fn as_moment(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Expr> {
+    let DataType::Timestamp(unit, zone) = column else {
+        return None;
+    };
+    if !of_value.is_string() {
+        return None;
+    }
+    let zone: Option<Arc<str>> = zone.as_ref().map(|_| "UTC".into());
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+    let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone);
+    let is_beyond = || {
+        let text = written(value);
+        text.is_some_and(|text| text.cast_to(&nanos).is_err() && text.cast_to(&micros).is_ok())
+    };
+    let kind = match unit {
+        TimeUnit::Nanosecond if !is_beyond() => nanos,
+        _ => micros,
+    };
+    (kind != *column).then(|| cast(value.clone(), kind))
+}
+
 /// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.
 fn before(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
     let (DataType::Timestamp(unit, zone), DataType::Timestamp(finer, its_zone)) =
@@ -228,15 +262,40 @@ fn before(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Scalar
         return None;
     };
     let count = per_second(*finer) / per_second(*unit);
-    // What a clock showed in another zone DataFusion may have its own way with.
-    let is_clear = zone.is_some() || its_zone.as_deref().is_none_or(|zone| zone == "UTC");
-    if count < 2 || !is_clear {
+    if count < 2 || !is_clear(zone.as_ref(), its_zone.as_ref()) {
         return None;
     }
     let kind = DataType::Timestamp(*finer, zone.clone());
     let value = written(value)?.cast_to(&kind).ok()?;
     let value = units(&value)?;
     (value % count != 0).then(|| moment(*unit, value.div_euclid(count), zone.clone()))
+}
+
+/// Of a column of nanoseconds and a value that is written down and that these do not reach: the last of them, or the first, which nobody has.
+fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = column else {
+        return None;
+    };
+    let unit = match of_value {
+        DataType::Timestamp(unit, its_zone) if is_clear(zone.as_ref(), its_zone.as_ref()) => *unit,
+        DataType::Date32 if zone.is_none() => TimeUnit::Microsecond,
+        _ => return None,
+    };
+    let kind = DataType::Timestamp(unit, zone.clone());
+    let value = units(&written(value)?.cast_to(&kind).ok()?)?;
+    let nanos = per_second(TimeUnit::Nanosecond) / per_second(unit);
+    let end = match value.checked_mul(nanos) {
+        Some(_) => return None,
+        None if value < 0 => i64::MIN,
+        None => i64::MAX,
+    };
+    Some(moment(TimeUnit::Nanosecond, end, zone.clone()))
+}
+
+/// Whether a moment beside a column's is one in the same zone, or in UTC. What a clock showed in another zone DataFusion may have its own
+/// way with.
+fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
+    zone.is_some() || its_zone.is_none_or(|zone| **zone == *"UTC")
 }
 
 /// A literal, or what one is said to be: `TIMESTAMP '…'`.
@@ -316,6 +375,15 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
     let is = list.expr.get_type(schema).ok()?;
     let kinds = list.list.iter().map(|value| value.get_type(schema));
     let kinds: Vec<DataType> = kinds.collect::<Planned<_>>().ok()?;
+    let values = list.list.iter().zip(&kinds);
+    let moments = values.map(|(value, kind)| as_moment(&is, value, kind));
+    let moments: Vec<Option<Expr>> = moments.collect();
+    if moments.iter().any(Option::is_some) {
+        let values = moments.into_iter().zip(&list.list);
+        let values = values.map(|(moment, value)| moment.unwrap_or_else(|| value.clone()));
+        let list = InList::new(list.expr.clone(), values.collect(), list.negated);
+        return Some(listed(&list, schema).unwrap_or_else(|| Expr::InList(list)));
+    }
     let values = list.list.iter().zip(&kinds);
     let places = values.map(|(value, kind)| place(&is, value, kind));
     let places: Vec<Option<Place>> = places.collect();

@@ -343,3 +343,140 @@ fn moments_finer_than_their_column_are_compared() {
         assert_eq!(rows(&mut session, written, Vec::new()), "1 2 3", "{name}");
     }
 }
+
+/// A zero with a sign is the one without, and what is no number is one and greater than all that are, also where it is computed: so that no
+/// row is lost between two pages.
+#[test]
+fn zeros_are_one_and_so_is_what_is_no_number() {
+    let floats = [-0.0, 0.0, -f64::NAN, f64::NAN, 1.0, -1.0];
+    let singles = floats.map(|float| float as f32);
+    let rows_of = batch(vec![
+        ("n", numbers(6)),
+        ("f", array(Float64Array::from(floats.to_vec()))),
+        ("r", array(Float32Array::from(singles.to_vec()))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for column in ["f", "r"] {
+            for (condition, wanted) in [
+                ("COLUMN = 0", "1 2"),
+                ("COLUMN IN (0, 7)", "1 2"),
+                ("COLUMN NOT IN (0, 7)", "3 4 5 6"),
+                ("COLUMN >= 0", "1 2 3 4 5"),
+                ("COLUMN > 5", "3 4"),
+                ("CASE COLUMN WHEN 0 THEN true ELSE false END", "1 2"),
+                ("(COLUMN, n) > (0, 1)", "2 3 4 5"),
+                ("n < 3 AND COLUMN / COLUMN > 5", "1 2"),
+                ("n < 3 AND COLUMN * -1 IN (0, 7)", "1 2"),
+                ("CAST('-0' AS double) IN (0, 7) AND n = 1", "1"),
+            ] {
+                let condition = condition.replace("COLUMN", column);
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+            for (order, wanted) in [
+                ("COLUMN, n", "6 1 2 5 3 4"),
+                ("COLUMN DESC, n", "3 4 5 1 2 6"),
+                ("COLUMN * -1, n", "5 1 2 6 3 4"),
+                ("-COLUMN, n", "5 1 2 6 3 4"),
+                ("COLUMN, n LIMIT 3", "6 1 2"),
+            ] {
+                let order = order.replace("COLUMN", column);
+                let sql = format!("SELECT n FROM t ORDER BY {order}");
+                let found = ask(&mut session, &sql).unwrap().lines().join(" ");
+                assert_eq!(found, wanted, "{name}: {sql}");
+            }
+            let sql = format!("SELECT {column}, count(*) FROM t GROUP BY 1 ORDER BY 1");
+            let groups = ask(&mut session, &sql).unwrap().lines();
+            assert_eq!(groups, ["-1|1", "0|2", "1|1", "NaN|2"], "{name}: {sql}");
+            let sql = format!("SELECT count(DISTINCT {column}) FROM t");
+            assert_eq!(ask(&mut session, &sql).unwrap().lines(), ["4"], "{name}");
+        }
+        let bound = rows(&mut session, "f IN ($1)", vec![Value::Float64(-0.0)]);
+        assert_eq!(bound, "1 2", "{name}");
+        // Columns are called as before.
+        let answer = ask(&mut session, "SELECT f, f * 2, abs(f) FROM t WHERE n = 5").unwrap();
+        let names = answer.columns.iter().map(|column| column.name.as_str());
+        let names: Vec<&str> = names.collect();
+        assert_eq!(names, ["f", "t.f * Int64(2)", "abs(t.f)"], "{name}");
+        assert_eq!(answer.lines(), ["1|2|1"], "{name}");
+        let joined = "SELECT count(*) FROM t a JOIN t b ON a.f = b.f WHERE a.n < b.n";
+        assert_eq!(ask(&mut session, joined).unwrap().lines(), ["2"], "{name}");
+    }
+}
+
+/// A text beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
+#[test]
+fn texts_beside_moments_are_in_utc() {
+    let seconds = TimestampSecondArray::from(vec![0, 3_600, 7_200]);
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        ("local", array(seconds.clone())),
+        ("berlin", array(seconds.with_timezone("Europe/Berlin"))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for column in ["local", "berlin"] {
+            for (condition, wanted) in [
+                ("= '1970-01-01 01:00:00'", "2"),
+                ("< '1970-01-01 01:00:00.5'", "1 2"),
+                (">= '1970-01-01 01:00:00.5'", "3"),
+                ("= '1970-01-01T02:00:00+01:00'", "2"),
+                ("IN ('1970-01-01 01:00:00', '1970-01-01T02:00:00Z')", "2 3"),
+                (
+                    "BETWEEN '1970-01-01 00:30:00' AND '1970-01-01 01:00:00'",
+                    "2",
+                ),
+            ] {
+                let condition = format!("\"{column}\" {condition}");
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+            let text = Value::Text("1970-01-01 01:00:00".to_owned());
+            let found = rows(&mut session, &format!("$1 < \"{column}\""), vec![text]);
+            assert_eq!(found, "3", "{name}: {column}");
+        }
+    }
+}
+
+/// Nanoseconds do not reach the year 9999, which is later than all of them.
+#[test]
+fn moments_beyond_nanoseconds_are_compared() {
+    const LAST: i64 = 253_402_300_799_999_999;
+    let nanos = TimestampNanosecondArray::from(vec![Some(0), Some(i64::MAX), None]);
+    let rows_of = batch(vec![("n", numbers(3)), ("at", array(nanos))]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (condition, micros, wanted) in [
+            ("< $1", LAST, "1 2"),
+            ("= $1", LAST, ""),
+            ("<> $1", LAST, "1 2"),
+            (">= $1", LAST, ""),
+            ("> $1", -LAST, "1 2"),
+            ("IN ($1)", LAST, ""),
+        ] {
+            let condition = format!("\"at\" {condition}");
+            let value = Value::LocalTimestamp(micros);
+            let found = rows(&mut session, &condition, vec![value]);
+            assert_eq!(found, wanted, "{name}: {condition}, {micros}");
+        }
+        for (condition, wanted) in [
+            ("\"at\" < '9999-12-31'", "1 2"),
+            ("\"at\" < DATE '9999-12-31'", "1 2"),
+            ("\"at\" > '0001-01-01 00:00:00'", "1 2"),
+            ("\"at\" IN ('9999-12-31', '1970-01-01')", "1"),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
