@@ -2,10 +2,10 @@
 //!
 //! It compares no times of day of different units. It makes a decimal of 30 digits of a float that stands beside a decimal, which most
 //! floats are not: the statement fails at a large one, and a small one is nothing. Of a moment that is finer than the column beside it
-//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds; beside a column of nanoseconds it fails at
-//! one that these do not reach; and a text beside a column of moments it reads in the zone that the column is shown in. A float of 32 bits is to it the one of
-//! 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it compares as structures, whose fields
-//! it makes alike in its own way, and passes over no page of a file by.
+//! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds; beside a column of nanoseconds it fails
+//! at one that these do not reach; and a text or a date beside a column of moments it reads in the zone that the column is shown in. A float
+//! of 32 bits is to it the one of 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it
+//! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by.
 //!
 //! Start reading at [`exact`].
 
@@ -231,27 +231,28 @@ fn nearest(side: &Expr) -> Option<Expr> {
     }
 }
 
-/// A text beside a column of moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written. `None` where
-/// DataFusion reads it so.
+/// A text or a date beside a column of moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written. `None`
+/// where DataFusion reads it so. Beside a date it compares in nanoseconds, and in the column's zone.
 fn as_moment(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Expr> {
     let DataType::Timestamp(unit, zone) = column else {
         return None;
     };
-    if !of_value.is_string() {
+    let is_date = *of_value == DataType::Date32;
+    if !is_date && !of_value.is_string() {
         return None;
     }
     let zone: Option<Arc<str>> = zone.as_ref().map(|_| "UTC".into());
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
     let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone);
     let is_beyond = || {
-        let text = written(value);
-        text.is_some_and(|text| text.cast_to(&nanos).is_err() && text.cast_to(&micros).is_ok())
+        written(value)
+            .is_some_and(|value| value.cast_to(&nanos).is_err() && value.cast_to(&micros).is_ok())
     };
     let kind = match unit {
         TimeUnit::Nanosecond if !is_beyond() => nanos,
         _ => micros,
     };
-    (kind != *column).then(|| cast(value.clone(), kind))
+    (is_date || kind != *column).then(|| cast(value.clone(), kind))
 }
 
 /// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.
@@ -276,14 +277,15 @@ fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Scalar
     let DataType::Timestamp(TimeUnit::Nanosecond, zone) = column else {
         return None;
     };
-    let unit = match of_value {
-        DataType::Timestamp(unit, its_zone) if is_clear(zone.as_ref(), its_zone.as_ref()) => *unit,
-        DataType::Date32 if zone.is_none() => TimeUnit::Microsecond,
-        _ => return None,
+    let DataType::Timestamp(unit, its_zone) = of_value else {
+        return None;
     };
-    let kind = DataType::Timestamp(unit, zone.clone());
+    if !is_clear(zone.as_ref(), its_zone.as_ref()) {
+        return None;
+    }
+    let kind = DataType::Timestamp(*unit, zone.clone());
     let value = units(&written(value)?.cast_to(&kind).ok()?)?;
-    let nanos = per_second(TimeUnit::Nanosecond) / per_second(unit);
+    let nanos = per_second(TimeUnit::Nanosecond) / per_second(*unit);
     let end = match value.checked_mul(nanos) {
         Some(_) => return None,
         None if value < 0 => i64::MIN,

@@ -408,7 +408,7 @@ fn zeros_are_one_and_so_is_what_is_no_number() {
     }
 }
 
-/// A text beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
+/// A text or a date beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
 #[test]
 fn texts_beside_moments_are_in_utc() {
     let seconds = TimestampSecondArray::from(vec![0, 3_600, 7_200]);
@@ -425,6 +425,11 @@ fn texts_beside_moments_are_in_utc() {
         for column in ["local", "berlin"] {
             for (condition, wanted) in [
                 ("= '1970-01-01 01:00:00'", "2"),
+                ("= DATE '1970-01-01'", "1"),
+                ("> DATE '1970-01-01'", "2 3"),
+                ("BETWEEN DATE '1969-12-31' AND DATE '1970-01-01'", "1"),
+                ("IN (DATE '1970-01-01')", "1"),
+                ("< DATE '9999-12-31'", "1 2 3"),
                 ("< '1970-01-01 01:00:00.5'", "1 2"),
                 (">= '1970-01-01 01:00:00.5'", "3"),
                 ("= '1970-01-01T02:00:00+01:00'", "2"),
