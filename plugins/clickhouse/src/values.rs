@@ -10,6 +10,8 @@ use crate::types::Type;
 
 /// Digits of `DateTime64` that a timestamp keeps.
 const MICROS: u32 = 6;
+/// Up to here every whole number is a `Float32`, and has no shorter form than its digits.
+const FLOAT_EXACT_MAX: f32 = 16_777_216.0;
 
 pub fn malformed() -> Error {
     Error::source_failed(
@@ -240,7 +242,14 @@ fn text(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Err
         }
         Type::IpV6 => {
             let address = Ipv6Addr::from(from.array::<16>()?);
-            written(out, format_args!("{address}"));
+            match address.segments() {
+                // As the server writes it: what ends as an IPv4 address is shown as one.
+                [0, 0, 0, 0, 0, 0, 1..=u16::MAX, _] => {
+                    let [.., a, b, c, d] = address.octets();
+                    written(out, format_args!("::{a}.{b}.{c}.{d}"));
+                }
+                _ => written(out, format_args!("{address}")),
+            }
         }
         Type::Bool => written(out, format_args!("{}", from.u8()? != 0)),
         Type::Int(8, false) | Type::Int(9.., _) | Type::Decimal(..) => digits(kind, from, out)?,
@@ -349,10 +358,11 @@ fn written(out: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(what);
 }
 
-/// The number whose shortest decimal form is this one's.
+/// The number whose shortest decimal form is this one's: `1e38`, not `9.999999680285692e37`.
 fn shortest(value: f32) -> f64 {
     let wide = f64::from(value);
-    match value.fract() == 0.0 || !value.is_finite() {
+    let is_exact = value.fract() == 0.0 && value.abs() <= FLOAT_EXACT_MAX;
+    match is_exact || !value.is_finite() {
         true => wide,
         false => value.to_string().parse().unwrap_or(wide),
     }
@@ -484,6 +494,24 @@ mod tests {
     }
 
     #[test]
+    fn addresses_are_written_as_the_server_does() {
+        for (address, wanted) in [
+            ("::", "::"),
+            ("::1", "::1"),
+            ("::102", "::102"),
+            ("::102:304", "::1.2.3.4"),
+            ("::ffff:1.2.3.4", "::ffff:1.2.3.4"),
+            ("1:0:0:2::3", "1:0:0:2::3"),
+            ("64:ff9b::102:304", "64:ff9b::102:304"),
+        ] {
+            let address: Ipv6Addr = address.parse().unwrap();
+            let mut out = Vec::new();
+            text(&Type::IpV6, &mut Reader(&address.octets()), &mut out).unwrap();
+            assert_eq!(out, wanted.as_bytes());
+        }
+    }
+
+    #[test]
     fn spans_and_floats() {
         let text = |ticks, digits| {
             let mut out = Vec::new();
@@ -494,7 +522,12 @@ mod tests {
         assert_eq!(text(1_500, 3), "00:00:01.500");
         assert_eq!(text(i64::MIN, 9), "-2562047:47:16.854775808");
         assert_eq!(shortest(0.1), 0.1);
-        assert_eq!(shortest(f32::MAX), f64::from(f32::MAX));
+        assert_eq!(shortest(16_777_216.0), 16_777_216.0);
+        // As ClickHouse itself writes them.
+        assert_eq!(shortest(123_456_792.0), 123_456_790.0);
+        assert_eq!(shortest(1e38), 1e38);
+        assert_eq!(shortest(f32::MAX), 3.402_823_5e38);
+        assert_eq!(shortest(f32::NEG_INFINITY), f64::NEG_INFINITY);
         assert!(shortest(f32::NAN).is_nan());
     }
 }
