@@ -8,6 +8,11 @@ const MARK: &str = "DB::Exception:";
 /// An exception behind the rows of an answer lies within so many bytes of its end.
 const TAIL_BYTES: usize = 32 << 10;
 const FENCE: &str = "__exception__";
+/// What stands before the statement, and before the function that failed, in an error's text.
+const IN_STATEMENT: &str = ": In scope ";
+const IN_FUNCTION: &str = ": while executing ";
+/// What stands before a value in an error's text, which is then quoted.
+const QUOTING: [&str; 2] = ["string '", "element '"];
 
 /// An error that the server told.
 pub struct ServerError {
@@ -62,9 +67,13 @@ impl ServerError {
         matches!(self.code, 164 | 497)
     }
 
-    /// The error of the contract. `bound`: the caller's values were part of the statement.
-    pub fn blame(self, bound: bool) -> Error {
+    /// The error of the contract. `callers`: the caller's values, of a statement that has any.
+    pub fn blame(self, callers: Option<&[String]>) -> Error {
+        let is_callers = callers.is_some_and(|values| self.is_of(values));
         let error = match self.code {
+            _ if is_callers => {
+                Error::invalid_request("invalid_value", "the database refused a value")
+            }
             192 | 193 | 194 | 516 => Error::authentication(
                 "password_rejected",
                 "the database refused the user name, the password or the token",
@@ -130,11 +139,8 @@ impl ServerError {
             ),
             236 | 212 => Error::unavailable("shutting_down", "the database stopped the statement"),
             242 => Error::unavailable("table_unavailable", "a table cannot be read at the moment"),
-            // Of a parameter that it cannot read as its type, or a text that is none of a column's.
-            6 | 27 | 38 | 41 | 53 | 69 | 72 | 407 | 457 | 675 | 676 if bound => {
-                Error::invalid_request("invalid_value", "the database refused a value")
-            }
-            6 | 27 | 38 | 41 | 69 | 70 | 72 | 153 | 407 => Error::source_failed(
+            6 | 25 | 27 | 38 | 41 | 69 | 70 | 72 | 117 | 131 | 153 | 376 | 407 | 427 | 440
+            | 467 | 675 | 676 | 691 => Error::source_failed(
                 "invalid_value",
                 "the statement computes a value that the database refuses",
             ),
@@ -142,6 +148,72 @@ impl ServerError {
         };
         error.detail(self.text).source_code(self.code.to_string())
     }
+
+    /// Whether it is one of the caller's values that the server did not take. Where the server tells no value it is: what a statement computes
+    /// without them its seller has seen fail.
+    fn is_of(&self, values: &[String]) -> bool {
+        match self.code {
+            // A parameter that is none of its type, a text that is no time, a number beyond a bound.
+            27 | 38 | 41 | 69 | 70 | 72 | 131 | 407 | 440 | 457 => true,
+            6 | 53 | 691 => self.quoted().is_none_or(|quoted| {
+                let mut values = values.iter();
+                values.any(|value| value.contains(&quoted))
+            }),
+            // A pattern, a document, a key, an address, a zone, a unit: the value stands in the text as it is.
+            25 | 36 | 117 | 376 | 427 | 467 | 675 | 676 => {
+                values.iter().any(|value| names(self.reason(), value))
+            }
+            153 => values.iter().any(|value| is_zero(value)),
+            _ => false,
+        }
+    }
+
+    /// The text without the statement, in which all values stand.
+    fn reason(&self) -> &str {
+        let reason = self.text.split(IN_STATEMENT).next().unwrap_or_default();
+        reason.split(IN_FUNCTION).next().unwrap_or_default()
+    }
+
+    /// The value that could not be read: `Cannot parse string 'x' as Int32`, `Unknown element 'x' for enum`.
+    fn quoted(&self) -> Option<String> {
+        let mut begins = QUOTING.iter();
+        let (_, rest) = begins.find_map(|begin| self.reason().split_once(*begin))?;
+        let (mut quoted, mut chars) = (String::new(), rest.chars());
+        loop {
+            match chars.next()? {
+                '\'' => return Some(quoted),
+                '\\' => quoted.push(match chars.next()? {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    'b' => '\u{8}',
+                    'f' => '\u{c}',
+                    '0' => '\0',
+                    other => other,
+                }),
+                other => quoted.push(other),
+            }
+        }
+    }
+}
+
+/// Whether a text has this value in it, as a word or words of its own. A number says nothing: arguments and columns have numbers, too.
+fn names(text: &str, value: &str) -> bool {
+    let is_part = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+    let is_joined = |char: Option<char>, beside: Option<char>| is_part(char) && is_part(beside);
+    let mut places = text.match_indices(value);
+    let is_telling = !value.is_empty() && value.parse::<f64>().is_err();
+    is_telling
+        && places.any(|(at, found)| {
+            let (before, behind) = (&text[..at], &text[at + found.len()..]);
+            let (first, last) = (found.chars().next(), found.chars().next_back());
+            !is_joined(before.chars().next_back(), first) && !is_joined(behind.chars().next(), last)
+        })
+}
+
+/// Whether a value is `0`, however it is written.
+fn is_zero(value: &str) -> bool {
+    !value.is_empty() && value.trim_matches(['-', '0', '.']).is_empty()
 }
 
 /// The last place where `wanted`, which is not empty, stands in an answer. Of bytes that are none of it most are not looked at (Horspool's search,
@@ -172,6 +244,123 @@ fn code_of(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_sdk::ErrorClass;
+
+    /// A value that was refused is blamed on who gave it: by what the engine tells of it, which here is as it was told.
+    #[test]
+    fn values_are_blamed_on_who_gave_them() {
+        let class = |code, text: &str, callers: Option<&[&str]>| {
+            let error = ServerError {
+                code,
+                text: format!("Code: {code}. DB::Exception: {text}"),
+            };
+            let callers: Option<Vec<String>> =
+                callers.map(|values| values.iter().map(|value| (*value).to_owned()).collect());
+            error.blame(callers.as_deref()).class
+        };
+        for (code, text, values) in [
+            (
+                6,
+                "Cannot parse string 'many' as Int32: syntax error at begin of string",
+                ["many"],
+            ),
+            (
+                6,
+                "Cannot parse string 'it\\'s\\n' as Int32: syntax error",
+                ["it's\n"],
+            ),
+            (
+                6,
+                "Cannot parse string 'x' as Int32: syntax error",
+                ["1,x,3"],
+            ),
+            (
+                53,
+                "Cannot convert string 'x' to type Int32: while executing function equals",
+                ["x"],
+            ),
+            (
+                691,
+                "Unknown element 'nowhere' for enum: In scope SELECT 1",
+                ["nowhere"],
+            ),
+            (
+                376,
+                "Cannot parse uuid nonsense: Cannot parse UUID from String",
+                ["nonsense"],
+            ),
+            (
+                427,
+                "OptimizedRegularExpression: cannot compile re2: (, error: missing ): (.",
+                ["("],
+            ),
+            (
+                25,
+                "Invalid escape sequence at the end of LIKE pattern 'a\\': In scope SELECT 1",
+                ["a\\"],
+            ),
+            (
+                36,
+                "Cannot load time zone Nowhere/Land: In scope SELECT 1",
+                ["Nowhere/Land"],
+            ),
+            (
+                41,
+                "Cannot read DateTime: unexpected word: In scope SELECT 1",
+                ["nonsense"],
+            ),
+            (
+                153,
+                "Division by zero: In scope SELECT 10 % _CAST(0, 'Int64')",
+                ["0"],
+            ),
+            (
+                457,
+                "Value x cannot be parsed as Int64 for query parameter 'p1'",
+                ["x"],
+            ),
+        ] {
+            let blamed = class(code, text, Some(&values));
+            assert_eq!(blamed, ErrorClass::InvalidRequest, "{text}");
+            assert_ne!(
+                class(code, text, None),
+                ErrorClass::InvalidRequest,
+                "{text}"
+            );
+        }
+        for (code, text, values) in [
+            (
+                6,
+                "Cannot parse string 'Ann' as Int32: In scope SELECT toInt32(name), 'Bob'",
+                ["Bob"],
+            ),
+            (
+                36,
+                "Dictionary (`nothing`) not found: In scope SELECT dictGet('nothing', 'a', 'b')",
+                ["b"],
+            ),
+            (36, "Argument 2 of a function is none", ["2"]),
+            (
+                427,
+                "OptimizedRegularExpression: cannot compile re2: (, error: missing ): (.",
+                ["it"],
+            ),
+            (
+                153,
+                "Division by zero: while executing 'FUNCTION intDiv(1, pay), 0'",
+                ["50"],
+            ),
+            (395, "closed: x", ["x"]),
+            (
+                43,
+                "Illegal types Int32 and String of arguments of function plus",
+                ["x"],
+            ),
+        ] {
+            let blamed = class(code, text, Some(&values));
+            assert_eq!(blamed, ErrorClass::Source, "{text}");
+        }
+    }
 
     #[test]
     fn an_error_behind_rows_is_found() {

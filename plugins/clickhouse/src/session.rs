@@ -1,5 +1,6 @@
 //! A session: it says who it is, asks what the server is, and then has any number of requests under way.
 
+use souk_sdk::parameters::callers;
 use souk_sdk::results::{SHAPES_MAX, Shape, Shapes, Told, value_bytes_max};
 use souk_sdk::statements::{Places, callers_values};
 use souk_sdk::texts::Texts;
@@ -65,8 +66,8 @@ struct Asked {
     id: u32,
     query_id: String,
     limits: Limits,
-    /// Values of the caller's were part of it.
-    is_bound: bool,
+    /// The caller's values, where it has any.
+    callers: Option<Vec<String>>,
     is_cancelled: bool,
 }
 
@@ -223,6 +224,7 @@ impl Session {
         let places = self.texts.read(&query.text, statements::read)?;
         let text = statements::prepare(&query.text, &places, &query.parameters)?;
         let values = texts(&query.parameters)?;
+        let has_callers = callers_values(&query.text, values.len()) > 0;
         let (http, query_id) = self.next();
         step.request(
             self.api
@@ -234,7 +236,7 @@ impl Session {
                 id,
                 query_id,
                 limits: query.limits,
-                is_bound: callers_values(&query.text, values.len()) > 0,
+                callers: has_callers.then(|| callers(&query.text, &query.parameters)),
                 is_cancelled: false,
             }),
         });
@@ -247,7 +249,7 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<(), Error> {
-        let response = answer(outcome, false)?;
+        let response = answer(outcome, None)?;
         let mut reader = Reader(&response.body);
         let columns = head(&mut reader)?;
         let [(_, version_type), (_, readonly_type)] = columns[..] else {
@@ -276,7 +278,7 @@ impl Session {
         match (response.status, ServerError::of(&response)) {
             (_, Some(error)) if error.is_refused_write() => Ok(true),
             (_, Some(error)) if error.code == NOT_TAKEN => Ok(false),
-            (_, Some(error)) => Err(error.blame(false)),
+            (_, Some(error)) => Err(error.blame(None)),
             (200, None) => Ok(false),
             (_, None) => Err(foreign(response)),
         }
@@ -292,7 +294,7 @@ impl Session {
         if asked.is_cancelled {
             return Err(cancelled());
         }
-        let response = answer(outcome, asked.is_bound)?;
+        let response = answer(outcome, asked.callers.as_deref())?;
         let shape = self.shape(&response.body)?;
         let batches = decode(
             &shape,
@@ -353,19 +355,19 @@ fn foreign(response: HttpResponse) -> Error {
 /// A response that holds rows and nothing else.
 fn answer(
     outcome: Result<HttpResponse, HttpFailure>,
-    is_bound: bool,
+    callers: Option<&[String]>,
 ) -> Result<HttpResponse, Error> {
     let response = outcome.map_err(|failure| failure.within("64 MiB"))?;
     let has_code = response.header("x-clickhouse-exception-code").is_some();
     if response.status != 200 || has_code {
         return Err(match ServerError::of(&response) {
-            Some(error) => error.blame(is_bound),
+            Some(error) => error.blame(callers),
             None => foreign(response),
         });
     }
     let tag = response.header("x-clickhouse-exception-tag");
     if let Some(error) = ServerError::behind(&response.body, tag) {
-        return Err(error.blame(is_bound));
+        return Err(error.blame(callers));
     }
     match response.header("x-clickhouse-format") {
         Some(FORMAT) | None if says_its_end(&response) => Ok(response),
