@@ -1,4 +1,4 @@
-//! What sellers write for PostgreSQL, MariaDB, SQLite and DuckDB, through souk and through the source's own client: the same values, to the last
+//! What sellers write for PostgreSQL, MariaDB, SQLite, DuckDB and ClickHouse, through souk and through the source's own client: the same values, to the last
 //! digit, or the code with which it is refused. The statements are in the files of `breadth/`, a block each; `blocks.rs` says what is in a block, and
 //! who misses a statement adds one.
 //!
@@ -6,6 +6,7 @@
 //! it in a column. A statement with parameters is an asset's and answers one value.
 
 mod blocks;
+mod clickhouse;
 mod duckdb;
 mod mariadb;
 mod postgres;
@@ -16,7 +17,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Answer, ClickHouse, Company, DuckDb, MariaDb, PgCluster};
 
 use self::blocks::{Block, Refused};
 use self::spelling::{digits, records};
@@ -195,6 +196,36 @@ async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
         "something was changed, or is still locked"
     );
     assert!(refused.len() >= 80 && answered >= 195, "{answered} answers");
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{}",
+        faults.len(),
+        faults.join("\n\n")
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn what_sellers_write_for_real_clickhouse_is_answered_to_the_last_digit() {
+    let server = ClickHouse::start();
+    let database = server.database(&clickhouse::schema());
+    let seller = host().await.company(&unique("breadth")).await;
+    let connection = seller.clickhouse(&server, &database).await;
+    let before = clickhouse::state(&server, &database);
+    let refused = blocks::read(clickhouse::REFUSED);
+    let mut faults = refusals(&seller, &connection, &refused).await;
+    let mut answered = 0;
+    for block in clickhouse::ANSWERED.into_iter().flat_map(blocks::read) {
+        let told = clickhouse::told(&server, &database, &block);
+        answered += usize::from(has_values(&told));
+        faults.extend(fault(&seller, &connection, &block, told).await);
+    }
+    let after = clickhouse::state(&server, &database);
+    assert_eq!(after, before, "something was changed");
+    assert!(
+        refused.len() >= 190 && answered >= 230,
+        "{answered} answers"
+    );
     assert!(
         faults.is_empty(),
         "{}\n\n{}",
