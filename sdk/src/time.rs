@@ -9,7 +9,7 @@ pub const DAY_US: i64 = 86_400_000_000;
 /// `2026-01-01T12:00:00`.
 const SECONDS_CHARS: usize = 19;
 
-/// A day of the calendar. Year 0 is the one before 1. Written as `YYYY-MM-DD`; years before 0 have a sign and six digits.
+/// A day of the calendar. Year 0 is the one before 1. Written as `YYYY-MM-DD`; years before 0 and of five digits have a sign, as a host writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
     pub year: i64,
@@ -73,12 +73,18 @@ impl Date {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.year < 0 {
-            write!(f, "-{:06}", -self.year)?;
-        } else {
-            write!(f, "{:04}", self.year)?;
-        }
-        write!(f, "-{:02}-{:02}", self.month, self.day)
+        let sign = match self.year {
+            ..0 => "-",
+            0..=9_999 => "",
+            _ => "+",
+        };
+        write!(
+            f,
+            "{sign}{:04}-{:02}-{:02}",
+            self.year.abs(),
+            self.month,
+            self.day
+        )
     }
 }
 
@@ -246,8 +252,8 @@ mod tests {
         let table = [
             (-1_i64, "1969-12-31 23:59:59.999999"),
             (0, "1970-01-01 00:00:00.000000"),
-            (-62_167_219_200_000_001, "-000001-12-31 23:59:59.999999"),
-            (253_402_300_800_000_000, "10000-01-01 00:00:00.000000"),
+            (-62_167_219_200_000_001, "-0001-12-31 23:59:59.999999"),
+            (253_402_300_800_000_000, "+10000-01-01 00:00:00.000000"),
         ];
         for (instant, text) in table {
             let date = Date::from_days(instant.div_euclid(DAY_US));

@@ -102,7 +102,7 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
         Reading::Bytes => base64(out, value),
         Reading::Date => quoted(out, |out| match types::date(value)? {
             None => write_all(out, types::infinity(value).as_bytes()),
-            Some(days) => display(out, Day(i64::from(days))),
+            Some(days) => display(out, Date::from_days(i64::from(days))),
         }),
         Reading::Time => quoted(out, |out| {
             display(out, TimeOfDay(i64::from_be_bytes(types::exact(value)?)))
@@ -164,27 +164,15 @@ fn base64(out: &mut Vec<u8>, value: &[u8]) -> Result<(), Error> {
     )
 }
 
-/// Days since 1970-01-01 as a host writes them: `2024-01-31`, and with a sign years before 0 and of five digits.
-struct Day(i64);
-
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Date { year, month, day } = Date::from_days(self.0);
-        let sign = match year {
-            ..0 => "-",
-            0..=9_999 => "",
-            _ => "+",
-        };
-        write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
-    }
-}
-
 /// Microseconds since 1970-01-01T00:00:00, written as `2024-01-31T12:30:00.000000`.
 struct Clock(i64);
 
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (day, time) = (Day(self.0.div_euclid(DAY_US)), TimeOfDay::of(self.0));
+        let (day, time) = (
+            Date::from_days(self.0.div_euclid(DAY_US)),
+            TimeOfDay::of(self.0),
+        );
         write!(f, "{day}T{time}")
     }
 }

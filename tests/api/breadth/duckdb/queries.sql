@@ -91,9 +91,6 @@ SELECT id, 'semi' AS kind FROM staff SEMI JOIN roads ON staff.id = roads.origin 
 --- rows beside rows by their place
 SELECT * FROM (SELECT id, name FROM staff ORDER BY id) AS s POSITIONAL JOIN (SELECT km FROM roads ORDER BY km) AS r;
 
---- a lateral join
-SELECT s.id, t.n, t.m FROM staff AS s, LATERAL (SELECT count(*) AS n, max(m.id) AS m FROM matches AS m WHERE m.goals = s.id) AS t;
-
 --- lists made rows
 SELECT id, unnest(tags) AS tag, generate_subscripts(tags, 1) AS place FROM matches WHERE tags IS NOT NULL;
 
