@@ -178,7 +178,8 @@ fn spelled(kind: &str, value: &RawValue) -> Option<String> {
 fn plain(kind: &Kind<'_>, text: &str) -> String {
     match kind.word {
         word if is_float(word) => match text {
-            "nan" => "NaN".to_owned(),
+            // The sign of one that was computed says nothing.
+            "nan" | "-nan" => "NaN".to_owned(),
             "inf" => "Infinity".to_owned(),
             "-inf" => "-Infinity".to_owned(),
             number => number.to_owned(),
