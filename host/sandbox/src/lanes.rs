@@ -30,6 +30,8 @@ const TURN_US: u64 = TICK.as_micros() as u64;
 /// What a task may use before another one of the same company has its turn. Long enough that an ordinary query ends, so
 /// that sixteen of them end one after the other and not all at the end; and a loop costs its own company no more.
 const STRETCH_US: u64 = 20_000;
+/// What a task may use before its thread rests, where threads do ([`Lane::rests`]): what opens most sessions.
+const EAGER_US: u64 = 50_000;
 /// How long a thread without work sleeps before it looks whether the lanes are gone.
 const IDLE: Duration = Duration::from_secs(1);
 /// After how long without work it is taken for one that rests. What opens a session computes for some milliseconds, and while a thread is awake those that
@@ -49,12 +51,16 @@ pub(crate) struct Lane {
     pub nice: i32,
     /// Tasks of one company at once.
     pub per_company: usize,
+    /// After each turn of a task that has used much, its thread rests for so many times as long: even the lowest priority keeps cores awake, warm with
+    /// what is its own, and from whoever else the machine is shared with.
+    pub rests: u32,
 }
 
 struct Inner {
     state: Mutex<State>,
     ready: Condvar,
     per_company: usize,
+    rests: u32,
 }
 
 #[derive(Default)]
@@ -80,6 +86,7 @@ pub(crate) struct Tag {
     tenant: Arc<Tenant>,
     /// What it has used since others of its company had their turn.
     stretch_us: AtomicU64,
+    used_us: AtomicU64,
 }
 
 type Turn = Runnable<Arc<Tag>>;
@@ -93,6 +100,7 @@ impl Lanes {
             state: Mutex::default(),
             ready: Condvar::new(),
             per_company: lane.per_company,
+            rests: lane.rests,
         });
         for number in 0..lane.threads {
             let (inner, runtime) = (inner.clone(), runtime.clone());
@@ -119,6 +127,7 @@ impl Lanes {
         let tag = Tag {
             tenant: tenant.clone(),
             stretch_us: AtomicU64::new(0),
+            used_us: AtomicU64::new(0),
         };
         let (turn, task) = async_task::Builder::new()
             .metadata(Arc::new(tag))
@@ -230,7 +239,9 @@ impl Inner {
             // A panic is a bug of this host: it ends one call, never the lane.
             let _ = catch_unwind(AssertUnwindSafe(|| turn.run()));
             let used_us = (thread_time().saturating_sub(begun)).as_micros() as u64;
-            tag.used(used_us);
+            if tag.used(used_us) > EAGER_US && self.rests > 0 {
+                std::thread::sleep(self.rests * Duration::from_micros(used_us));
+            }
             // Whoever waits for this core need not wait for the kernel's next look (4 ms) as well.
             std::thread::yield_now();
             state = self.state.lock();
@@ -257,9 +268,11 @@ impl Tag {
         self.stretch_us.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn used(&self, micros: u64) {
+    /// Returns what it has used in all.
+    fn used(&self, micros: u64) -> u64 {
         self.stretch_us.fetch_add(micros, Ordering::Relaxed);
         self.tenant.computed(micros);
+        self.used_us.fetch_add(micros, Ordering::Relaxed) + micros
     }
 }
 
@@ -312,6 +325,7 @@ mod tests {
             threads,
             nice: 0,
             per_company,
+            rests: 0,
         };
         Lanes::start(lane, None).unwrap()
     }
@@ -400,11 +414,13 @@ mod tests {
             state: Mutex::new(state),
             ready: Condvar::new(),
             per_company: 1,
+            rests: 0,
         };
         let tenant = Tenants::default().of("late");
         let tag = Tag {
             tenant: tenant.clone(),
             stretch_us: AtomicU64::new(0),
+            used_us: AtomicU64::new(0),
         };
         let (turn, _task) = async_task::Builder::new()
             .metadata(Arc::new(tag))

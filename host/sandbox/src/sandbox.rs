@@ -46,6 +46,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 const LANE_NICE: i32 = 10;
 /// What has not shown yet that it ends, or has failed, gets a thirtieth.
 const OUTER_LANE_NICE: i32 = 15;
+/// And a quarter of what nobody else wants.
+const OUTER_LANE_RESTS: u32 = 3;
 /// Connectors that are compiled and linked at once, one of a company.
 const LOADERS: usize = 2;
 const LOADER_NICE: i32 = 10;
@@ -81,10 +83,12 @@ impl Sandbox {
             threads,
             nice: LANE_NICE,
             per_company: usize::MAX,
+            rests: 0,
         };
         let outer_lanes = Lane {
             name: "souk-outer",
             nice: OUTER_LANE_NICE,
+            rests: OUTER_LANE_RESTS,
             ..lanes
         };
         let computers = Lane {
@@ -93,12 +97,14 @@ impl Sandbox {
             nice: LANE_NICE,
             // Somebody else always finds a thread.
             per_company: threads.max(2) - 1,
+            rests: 0,
         };
         let loaders = Lane {
             name: "souk-loader",
             threads: LOADERS,
             nice: LOADER_NICE,
             per_company: 1,
+            rests: 0,
         };
         let tenants = Tenants::default();
         let ticker = Arc::new(Ticker::new(engine::TICK));
