@@ -105,12 +105,7 @@ async fn what_sellers_write_for_postgres_is_answered_to_the_last_digit() {
         "something was changed"
     );
     assert!(refused.len() >= 70 && answered >= 165, "{answered} answers");
-    assert!(
-        faults.is_empty(),
-        "{}\n\n{}",
-        faults.len(),
-        faults.join("\n\n")
-    );
+    none(&faults);
 }
 
 #[tokio::test]
@@ -132,12 +127,7 @@ async fn what_sellers_write_for_sqlite_is_answered_to_the_last_digit() {
         faults.extend(fault(&seller, &connection, &block, told).await);
     }
     assert!(refused.len() >= 50 && answered >= 105, "{answered} answers");
-    assert!(
-        faults.is_empty(),
-        "{}\n\n{}",
-        faults.len(),
-        faults.join("\n\n")
-    );
+    none(&faults);
 }
 
 #[tokio::test]
@@ -162,12 +152,7 @@ async fn what_sellers_write_for_duckdb_is_answered_to_the_last_digit() {
         refused.len() >= 145 && answered >= 190,
         "{answered} answers"
     );
-    assert!(
-        faults.is_empty(),
-        "{}\n\n{}",
-        faults.len(),
-        faults.join("\n\n")
-    );
+    none(&faults);
 }
 
 #[tokio::test]
@@ -196,12 +181,7 @@ async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
         "something was changed, or is still locked"
     );
     assert!(refused.len() >= 80 && answered >= 195, "{answered} answers");
-    assert!(
-        faults.is_empty(),
-        "{}\n\n{}",
-        faults.len(),
-        faults.join("\n\n")
-    );
+    none(&faults);
 }
 
 #[tokio::test]
@@ -226,12 +206,12 @@ async fn what_sellers_write_for_real_clickhouse_is_answered_to_the_last_digit() 
         refused.len() >= 190 && answered >= 230,
         "{answered} answers"
     );
-    assert!(
-        faults.is_empty(),
-        "{}\n\n{}",
-        faults.len(),
-        faults.join("\n\n")
-    );
+    none(&faults);
+}
+
+fn none(faults: &[String]) {
+    let (count, all) = (faults.len(), faults.join("\n\n"));
+    assert_eq!(count, 0, "{all}");
 }
 
 fn has_values(told: &Told) -> bool {

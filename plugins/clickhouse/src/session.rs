@@ -6,7 +6,7 @@ use souk_sdk::statements::{Places, callers_values};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Batch, Column, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need,
-    Query, Request, Step,
+    Query, Request, Step, WireFault,
 };
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -156,6 +156,10 @@ impl Machine for Session {
             Work::Hello => self.greeted(outcome, step),
             Work::Query(asked) => {
                 self.forget(|work| matches!(work, Work::Kill { id } if *id == asked.id));
+                // ClickHouse goes on with what nobody takes. Nobody waits for the end of it.
+                if outcome.as_ref().is_err_and(may_go_on) && !asked.is_cancelled {
+                    self.kill(&asked.query_id, step);
+                }
                 if let Err(error) = self.answered(&asked, outcome, step) {
                     step.failed(asked.id, error);
                 }
@@ -191,9 +195,8 @@ impl Machine for Session {
             if std::mem::replace(&mut asked.is_cancelled, true) {
                 return Ok(());
             }
-            let text = format!("KILL QUERY WHERE query_id = '{}' ASYNC", asked.query_id);
-            let (http, query_id) = self.next();
-            step.request(self.api.own(http, &query_id, &text, KILL_MS, false));
+            let statement = asked.query_id.clone();
+            let http = self.kill(&statement, step);
             self.jobs.push(Job {
                 http,
                 work: Work::Kill { id },
@@ -214,6 +217,14 @@ impl Session {
     fn next(&mut self) -> (u32, String) {
         self.last_id = self.last_id.wrapping_add(1);
         (self.last_id, format!("{}-{}", self.prefix, self.last_id))
+    }
+
+    /// Asks for a statement to be stopped. Returns the number of that request.
+    fn kill(&mut self, statement: &str, step: &mut Step) -> u32 {
+        let text = format!("KILL QUERY WHERE query_id = '{statement}' ASYNC");
+        let (http, query_id) = self.next();
+        step.request(self.api.own(http, &query_id, &text, KILL_MS, false));
+        http
     }
 
     fn forget(&mut self, mut which: impl FnMut(&Work) -> bool) {
@@ -331,6 +342,14 @@ impl Session {
         }
         Ok(self.shapes.add(&body[..length], columns, types))
     }
+}
+
+/// Whether a statement may be at work whose answer did not come, or not whole.
+fn may_go_on(failure: &HttpFailure) -> bool {
+    matches!(
+        failure.fault,
+        WireFault::Timeout | WireFault::Reset | WireFault::BadResponse
+    )
 }
 
 fn cancelled() -> Error {

@@ -329,6 +329,32 @@ fn a_cancelled_statement_is_killed() {
     assert!(talk.asked.is_empty());
 }
 
+/// What did not answer in time, or not to its end, is stopped: ClickHouse would go on with it. What never reached it is not.
+#[test]
+fn an_unanswered_statement_is_killed() {
+    for (fault, is_killed) in [
+        (WireFault::Timeout, true),
+        (WireFault::Reset, true),
+        (WireFault::BadResponse, true),
+        (WireFault::Refused, false),
+    ] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(query("SELECT sleep(3)", vec![], LIMITS));
+        talk.hears(0, Err(fault)).unwrap();
+        talk.ended(id).unwrap().error();
+        let asked = talk.asked.iter().map(|asked| asked.body.as_slice());
+        let kills = asked.filter(|body| body.starts_with(b"KILL QUERY WHERE query_id = '"));
+        assert_eq!(kills.count(), usize::from(is_killed), "{fault:?}");
+        if is_killed {
+            // Its end is for nobody.
+            talk.hears(0, rows("")).unwrap();
+        }
+        let next = talk.submit(query("SELECT 1", vec![], LIMITS));
+        talk.hears(0, rows(ROWS)).unwrap();
+        assert_eq!(talk.ended(next).unwrap().ok().rows, 100);
+    }
+}
+
 /// A ping tries to write, and says whether that was refused.
 #[test]
 fn a_ping_tries_to_write() {
