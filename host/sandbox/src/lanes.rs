@@ -379,6 +379,36 @@ mod tests {
         assert!(many.computed_us() > 0 && one.computed_us() > 0);
     }
 
+    /// Where threads rest, a task that goes on and on has no more than its part of the time, and a short one all of it.
+    #[test]
+    fn who_computes_for_long_leaves_time() {
+        let lane = Lane {
+            name: "test-lane",
+            threads: 1,
+            nice: 0,
+            per_company: usize::MAX,
+            rests: 3,
+        };
+        let lanes = Lanes::start(lane, None).unwrap();
+        let tenant = Tenants::default().of("company");
+        let eager = EAGER_US / 1_000;
+        let takes = |millis: u64| {
+            let begun = Instant::now();
+            let task = lanes.call(&tenant, false, async move {
+                for _ in 0..millis {
+                    burn(Duration::from_millis(1));
+                    turn().await;
+                }
+            });
+            futures_executor(task).unwrap();
+            begun.elapsed()
+        };
+        assert!(takes(3 * eager) >= Duration::from_millis(8 * eager));
+        // A loaded machine is slow, too, but not each time.
+        let is_eager = |_| takes(eager / 2) < Duration::from_millis(eager);
+        assert!((0..100).any(is_eager));
+    }
+
     /// The tasks of one company end one after the other, but for those that take long.
     #[test]
     fn tasks_of_one_company_take_long_turns() {
