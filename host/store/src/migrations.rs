@@ -232,6 +232,8 @@ pub(crate) async fn run(connection: &mut AnyConnection, now: Timestamp) -> Resul
             row.try_get::<String, _>("checksum")?,
         );
     }
+    // Which migrations made a store says nothing to whoever starts one.
+    let is_first = rows.is_empty();
     let mut is_new = false;
     for (version, name, text) in MIGRATIONS {
         let checksum = hex::encode(Sha256::digest(text.as_bytes()));
@@ -248,8 +250,15 @@ pub(crate) async fn run(connection: &mut AnyConnection, now: Timestamp) -> Resul
                 }
                 is_new = true;
                 apply(connection, *version, name, text, &checksum, now).await?;
+                if !is_first {
+                    tracing::info!(version, name, "migration applied");
+                }
             }
         }
+    }
+    if is_first {
+        let version = MIGRATIONS.last().map(|(version, ..)| version);
+        tracing::info!(version, "store made");
     }
     match applied.keys().min() {
         Some(version) => Err(StoreError::Corrupt(format!(
@@ -282,7 +291,6 @@ async fn apply(
         .bind(now.micros())
         .execute(&mut *connection)
         .await?;
-    tracing::info!(version, name, "migration applied");
     Ok(())
 }
 
