@@ -9,13 +9,19 @@ mod attempts;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant, SystemTime},
 };
 
 use attempts::{Attempt, told};
 use common::*;
-use souk_sandbox::{Blame, FaultKind, Grant, Limits, Request, Sandbox, Source, Status, Value};
+use futures_util::future::BoxFuture;
+use souk_sandbox::{
+    Blame, Fault, FaultKind, Grant, Lender, Lent, Limits, Request, Sandbox, Source, Status, Value,
+};
 use souk_tests::guests;
 use tempfile::TempDir;
 
@@ -367,4 +373,64 @@ async fn nobody_computes_for_a_caller_who_has_gone() {
     }
     let read = tried(&sandbox, &source, "reads", &["rows.txt"]).await;
     assert_eq!(read[0].1, "of the company");
+}
+
+/// Lends a directory to each session that is opened, and counts them.
+struct Counting {
+    path: PathBuf,
+    sessions: AtomicUsize,
+}
+
+impl Lender for Counting {
+    fn lend(&self) -> BoxFuture<'_, Result<Lent, Fault>> {
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+        let (path, held) = (self.path.clone(), Box::new(()));
+        Box::pin(async move { Ok(Lent { path, held }) })
+    }
+}
+
+/// Where a company has as many sessions as it may, a data connection that nobody asks gives its own up for another one; those that are asked keep theirs.
+#[tokio::test]
+async fn whoever_is_asked_keeps_its_session() {
+    const ASKED: usize = 7;
+    const RESTS: usize = ASKED;
+    const COMES: usize = ASKED + 1;
+    let (files, directory) = (Files::new(), TempDir::new().unwrap());
+    let mut options = options(&directory);
+    options.limits.quota.sessions = ASKED + 1;
+    let sandbox = Sandbox::new(options).unwrap();
+    activate(&sandbox, guests::HOSTILE_FILES).await;
+    let lenders = [(); ASKED + 2].map(|()| {
+        Arc::new(Counting {
+            path: files.company(),
+            sessions: AtomicUsize::new(0),
+        })
+    });
+    let ask = async |number: usize| {
+        let source = Arc::new(Source {
+            connection: format!("con_{number}"),
+            grant: Grant::Lent(lenders[number].clone()),
+            ..(*source("hostile-files")).clone()
+        });
+        run(&sandbox, &source, "SELECT environment").await.unwrap();
+    };
+    ask(RESTS).await;
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(3) {
+        for number in 0..ASKED {
+            ask(number).await;
+        }
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    ask(COMES).await;
+    for number in 0..ASKED {
+        ask(number).await;
+    }
+    let sessions = || -> Vec<usize> {
+        let counts = lenders.iter().map(|lender| &lender.sessions);
+        counts.map(|count| count.load(Ordering::Relaxed)).collect()
+    };
+    assert_eq!(sessions(), [1; ASKED + 2]);
+    ask(RESTS).await;
+    assert_eq!(sessions()[RESTS], 2);
 }

@@ -475,18 +475,20 @@ impl Pool {
         unused && (self.is_retired() || since_used > limits.idle_timeout)
     }
 
-    /// Gives up one idle session, so that another pool can open one; one that is closing already will do. Does not
+    /// Gives up the session that has been idle for longest, so that another pool can open one; one that is closing already will do. Does not
     /// wait for the lock, as the caller holds that of its own pool: who holds this one is about to change what is here, and
     /// the keeper looks again.
     pub fn try_evict(&self) -> bool {
         let Some(state) = self.state.try_lock() else {
             return true;
         };
-        let mut idle = state.sessions.iter().filter(|session| session.is_idle());
-        let Some(session) = idle.next() else {
+        let idle = || state.sessions.iter().filter(|session| session.is_idle());
+        // Those that a thread prefers are used most: a spare one goes first.
+        let longest = idle().min_by_key(|session| session.idle_us.load(Ordering::Relaxed));
+        let Some(session) = longest else {
             return false;
         };
-        if !session.is_closing() && !idle.any(|other| other.is_closing()) {
+        if !idle().any(|other| other.is_closing()) {
             session.close();
         }
         true

@@ -32,6 +32,9 @@ pub(crate) type Open = fn(&tokio::runtime::Handle, Arc<Pool>, Permit, u64);
 /// Pools that a thread keeps at hand, before it lets go of all of them.
 const FRONT_MAX: usize = 256;
 
+/// Whoever was asked within this time is likely to be asked again soon.
+const ASKED_OF_LATE_US: u64 = 2_000_000;
+
 thread_local! {
     static FRONT: RefCell<Front> = RefCell::default();
 }
@@ -276,15 +279,18 @@ impl Pools {
         Total::acquire(&self.sessions, self.sessions_total, connector)
     }
 
-    /// Closes one idle session of such a pool, of one on files if there is any: those hold most memory. Returns whether there
-    /// was one, or may have been: it waits for no lock, since the caller holds that of a pool.
+    /// Closes one idle session of such a pool. Of one that nobody has asked of late if there is any, because another one would want its session back
+    /// at once; of these on files first, because those hold most memory. Returns whether there was one, or may have been: it waits for no lock, since
+    /// the caller holds that of a pool.
     pub fn evict_one(&self, of: impl Fn(&Pool) -> bool) -> bool {
         let Some(by_connection) = self.by_connection.try_read() else {
             return true;
         };
-        let pools = || by_connection.values().flatten().filter(|pool| of(pool));
-        pools().any(|pool| pool.is_on_files() && pool.try_evict())
-            || pools().any(|pool| pool.try_evict())
+        let now_us = self.shared.micros(Instant::now());
+        let pools = by_connection.values().flatten().filter(|pool| of(pool));
+        let mut pools: Vec<_> = pools.map(|pool| (pool.missed(now_us), pool)).collect();
+        pools.sort_unstable_by_key(|(missed, _)| *missed);
+        pools.iter().any(|(_, pool)| pool.try_evict())
     }
 
     /// Wakes `pool` when a session of its company has ended. Sessions of others are for the keeper to notice.
@@ -490,6 +496,14 @@ impl Pool {
 
     pub(super) fn is_sibling(&self, pool: &Pool) -> bool {
         Arc::ptr_eq(&pool.tenant, &self.tenant)
+    }
+
+    /// How much an idle session of it would be missed, to compare it with others: whether it was asked of late, whether it is other than on files, and
+    /// when it was asked last.
+    fn missed(&self, now_us: u64) -> (bool, bool, u64) {
+        let used_us = self.used_us.load(Ordering::Relaxed);
+        let is_of_late = now_us.saturating_sub(used_us) < ASKED_OF_LATE_US;
+        (is_of_late, !self.is_on_files(), used_us)
     }
 
     /// File engines keep their page cache in their memory: they are what to close when memory is short.
