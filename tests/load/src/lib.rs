@@ -3,5 +3,6 @@
 
 pub mod generator;
 pub mod market;
+pub mod processor;
 pub mod queries;
 pub mod servers;

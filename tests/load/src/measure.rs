@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use souk_load::generator;
+use souk_load::{generator, processor};
 
 /// One way to answer one query.
 pub struct Competitor {
@@ -76,10 +76,10 @@ pub fn measure(
         for index in order(round, competitors.len()) {
             let competitor = competitors[index];
             std::thread::sleep(SETTLE);
-            let before = processor_time(competitor.process);
+            let before = processor::time_of(competitor.process);
             let run = generator::run(&competitor.address, &competitor.requests, clients, slice)
                 .with_context(|| format!("{} on {query}", competitor.name))?;
-            let used = processor_time(competitor.process).saturating_sub(before);
+            let used = processor::time_of(competitor.process).saturating_sub(before);
             if round > 0 {
                 // The warm-up is in both.
                 let requests = run.requests_per_second * slice.as_secs_f64();
@@ -105,23 +105,6 @@ pub fn measure(
         );
     }
     Ok(())
-}
-
-/// What a process has used so far on all its threads. Unlike the clock on the wall it does not count what others take of the machine.
-#[allow(unsafe_code)]
-fn processor_time(process: u32) -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: both functions are given valid places to write to; a process that is gone leaves zero.
-    unsafe {
-        let mut clock = 0;
-        if libc::clock_getcpuclockid(process as libc::pid_t, &mut clock) == 0 {
-            libc::clock_gettime(clock, &mut time);
-        }
-    }
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -1,23 +1,39 @@
 //! What a thousand data connections cost: the memory of their idle sessions, and the speed of those that are used beside them.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::ensure;
+use clap::ValueEnum;
 use serde_json::json;
 use souk_hostile::stage::unique;
 use souk_hostile::watch::{MIB, Watched};
-use souk_load::generator;
 use souk_load::market::unlimit;
-use souk_tests::PgCluster;
+use souk_load::{generator, processor};
+use souk_tests::{Company, PgCluster, guests};
 
 pub struct Plan {
     /// Data connections of the large host, nearly each with a session.
     pub connections: usize,
     /// Those of the small one, and those that are used on both.
     pub used: usize,
+    /// What the large host has beside them.
+    pub others: Others,
+    /// Whether those that are used are of a company that has no others: then these take none of its sessions.
+    pub apart: bool,
     pub rounds: usize,
     pub slice: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Others {
+    /// Idle sessions to the same PostgreSQL.
+    Sessions,
+    /// Idle sessions of a connector that has no database, and no wire.
+    Guests,
+    /// Data connections that nobody has ever asked.
+    Unasked,
 }
 
 /// What the issue allows for an idle session.
@@ -33,11 +49,34 @@ const SCHEMA: &str = "CREATE TABLE numbers (id INT PRIMARY KEY, label TEXT); INS
 pub async fn run(binary: PathBuf, plan: &Plan) -> anyhow::Result<()> {
     let backends = format!("max_connections={}", 2 * plan.connections + 100);
     let cluster = PgCluster::start(&[&backends]).await;
-    let database = cluster.database(SCHEMA).await;
-    let small = Host::start(binary.clone(), &cluster, &database, plan.used).await;
-    let large = Host::start(binary, &cluster, &database, plan.connections).await;
+    let small = Host::start(binary.clone(), &cluster, plan, plan.used).await;
+    let large = Host::start(binary, &cluster, plan, plan.connections).await;
     small.ask(0..plan.used).await;
     large.ask(0..plan.used).await;
+    if plan.others != Others::Unasked {
+        open_others(&large, plan).await?;
+    }
+    let opened = (
+        large.backends_ever(&cluster).await,
+        small.backends_ever(&cluster).await,
+    );
+    let ratio = compare(&large, &small, plan)?;
+    for (name, host, before) in [("large", &large, opened.0), ("small", &small, opened.1)] {
+        let new = host.backends_ever(&cluster).await - before;
+        let sessions = host.watched.usage().await.sessions;
+        println!("{name} host: {sessions} sessions, {new} of PostgreSQL opened while it was used");
+    }
+    compare_each(&large, &small, plan)?;
+    println!(
+        "{} of {} data connections: {ratio:.3} of the throughput of a host with no more than them",
+        plan.used, plan.connections
+    );
+    ensure!(ratio >= SPEED_MIN, "{SPEED_MIN} of it is wanted");
+    Ok(())
+}
+
+/// Opens a session to each of the others, and says what one takes.
+async fn open_others(large: &Host, plan: &Plan) -> anyhow::Result<()> {
     let before = large.watched.usage().await;
     // A host has a thousand sessions at most, and each of its workers wants one of its own to what is used.
     let idle = plan.used..plan.connections.saturating_sub(2 * plan.used);
@@ -58,39 +97,66 @@ pub async fn run(binary: PathBuf, plan: &Plan) -> anyhow::Result<()> {
         each <= SESSION_BYTES_MAX,
         "an idle session takes {each} bytes"
     );
-    is_as_fast(&large, &small, plan)
+    Ok(())
 }
 
 /// A host with sellers whose data connections have an asset each.
 struct Host {
     watched: Watched,
+    /// Its sellers' own, so that it is known who opens sessions there.
+    database: String,
     /// What executes each of the assets.
     requests: Vec<Vec<u8>>,
 }
 
 impl Host {
-    async fn start(
-        binary: PathBuf,
-        cluster: &PgCluster,
-        database: &str,
-        connections: usize,
-    ) -> Host {
-        let watched = Watched::start(Some(binary)).await;
-        let mut requests = Vec::with_capacity(connections);
-        while requests.len() < connections {
-            let seller = watched.host.company(&unique("seller")).await;
+    async fn start(binary: PathBuf, cluster: &PgCluster, plan: &Plan, connections: usize) -> Host {
+        let mut host = Host {
+            watched: Watched::start(Some(binary)).await,
+            database: cluster.database(SCHEMA).await,
+            requests: Vec::with_capacity(connections),
+        };
+        if plan.others == Others::Guests {
+            let platform = host.watched.host.platform();
+            let guest = guests::FIXED_ROWS.to_vec();
+            let uploaded = platform.post_wasm("/connectors?activate=true", guest);
+            uploaded.await.expect(201);
+        }
+        while host.requests.len() < connections {
+            let seller = host.watched.host.company(&unique("seller")).await;
             let keys = seller.client.get(&seller.path("/api-keys")).await;
             unlimit(&seller, &keys.expect(200).text("/data/0/id")).await;
-            for _ in 0..OF_A_COMPANY.min(connections - requests.len()) {
-                let connection = seller.postgres(cluster, database).await;
-                let label = json!({"sql_logic": "SELECT label FROM numbers WHERE id = 7", "result_type": "string"});
-                let asset = seller.asset(&connection, label).await;
+            let until = match plan.apart && host.requests.len() < plan.used {
+                true => plan.used,
+                false => connections,
+            };
+            let left = until - host.requests.len();
+            for _ in 0..OF_A_COMPANY.min(left) {
+                let has_database = host.requests.len() < plan.used || plan.others != Others::Guests;
+                let asset = host.asset(&seller, cluster, has_database).await;
                 let path = seller.path(&format!("/assets/{asset}/execute"));
                 let key = [("x-api-key", seller.key.as_str())];
-                requests.push(generator::request("POST", &path, &key, ""));
+                let request = generator::request("POST", &path, &key, "");
+                host.requests.push(request);
             }
         }
-        Host { watched, requests }
+        host
+    }
+
+    /// An asset on a data connection of its own.
+    async fn asset(&self, seller: &Company, cluster: &PgCluster, has_database: bool) -> String {
+        let (connection, sql) = match has_database {
+            true => (
+                seller.postgres(cluster, &self.database).await,
+                "SELECT label FROM numbers WHERE id = 7",
+            ),
+            false => (
+                seller.nowhere("fixed").await,
+                "SELECT label FROM fixed LIMIT 1",
+            ),
+        };
+        let label = json!({"sql_logic": sql, "result_type": "string"});
+        seller.asset(&connection, label).await
     }
 
     fn address(&self) -> &str {
@@ -99,7 +165,7 @@ impl Host {
     }
 
     /// Asks each of these once, so that it has a session.
-    async fn ask(&self, those: std::ops::Range<usize>) {
+    async fn ask(&self, those: Range<usize>) {
         let mut connection = generator::Connection::open(self.address())
             .await
             .expect("a connection");
@@ -108,41 +174,95 @@ impl Host {
             assert_eq!(status, 200, "{}", String::from_utf8_lossy(body));
         }
     }
+
+    /// Sessions that were ever opened to its database.
+    async fn backends_ever(&self, cluster: &PgCluster) -> i64 {
+        // A backend tells at most once a second what it has counted.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let client = cluster.client("postgres").await;
+        let counted = client.query_one(
+            "SELECT sessions FROM pg_stat_database WHERE datname = $1",
+            &[&self.database],
+        );
+        counted.await.expect("a count").get(0)
+    }
+
+    /// Uses these for a while.
+    fn slice(&self, those: Range<usize>, length: Duration) -> anyhow::Result<Slice> {
+        let process = self.watched.host.pid();
+        let before = processor::time_of(process);
+        // It has a runtime of its own.
+        let run = || generator::run(self.address(), &self.requests[those], CLIENTS, length);
+        let run = std::thread::scope(|scope| scope.spawn(run).join()).expect("a thread")?;
+        let processor = processor::time_of(process).saturating_sub(before);
+        // The warm-up is in both.
+        let requests = run.requests_per_second * length.as_secs_f64();
+        Ok(Slice {
+            rate: run.requests_per_second,
+            median_us: run.median_us,
+            processor_us: processor.as_secs_f64() * 1e6 / requests,
+        })
+    }
 }
 
-/// The same data connections are as fast on the host that has many more.
-fn is_as_fast(large: &Host, small: &Host, plan: &Plan) -> anyhow::Result<()> {
-    let rate = |host: &Host| {
-        let used = &host.requests[..plan.used];
-        // It has a runtime of its own.
-        let run = || generator::run(host.address(), used, CLIENTS, plan.slice);
-        let run = std::thread::scope(|scope| scope.spawn(run).join());
-        run.expect("a thread").map(|run| run.requests_per_second)
-    };
-    let mut ratios = Vec::new();
+/// What was seen of a host while it was used.
+struct Slice {
+    rate: f64,
+    median_us: f64,
+    /// Of the host itself, for a request.
+    processor_us: f64,
+}
+
+/// The throughput of the same data connections on the host that has many more, beside that on the other one.
+fn compare(large: &Host, small: &Host, plan: &Plan) -> anyhow::Result<f64> {
+    let slice = |host: &Host| host.slice(0..plan.used, plan.slice);
+    let mut slices = Vec::new();
     for round in 0..=plan.rounds {
         let (of_large, of_small) = match round % 2 {
             0 => {
-                let large = rate(large)?;
-                (large, rate(small)?)
+                let large = slice(large)?;
+                (large, slice(small)?)
             }
             _ => {
-                let small = rate(small)?;
-                (rate(large)?, small)
+                let small = slice(small)?;
+                (slice(large)?, small)
             }
         };
-        println!("{of_large:.0}/s beside {of_small:.0}/s");
+        println!("{:.0}/s beside {:.0}/s", of_large.rate, of_small.rate);
         // The first round warms up.
         if round > 0 {
-            ratios.push(of_large / of_small);
+            slices.push((of_large, of_small));
         }
     }
-    ratios.sort_by(f64::total_cmp);
-    let ratio = ratios[ratios.len() / 2];
+    let medians = |of: fn(&Slice) -> f64| {
+        let large = median(slices.iter().map(|(large, _)| of(large)));
+        let small = median(slices.iter().map(|(_, small)| of(small)));
+        format!("{large:.1} us beside {small:.1} us")
+    };
     println!(
-        "{} of {} data connections: {ratio:.3} of the throughput of a host with no more than them",
-        plan.used, plan.connections
+        "processor time of the host for a request {}, latency {}",
+        medians(|slice| slice.processor_us),
+        medians(|slice| slice.median_us)
     );
-    ensure!(ratio >= SPEED_MIN, "{SPEED_MIN} of it is wanted");
+    let ratios = slices.iter().map(|(large, small)| large.rate / small.rate);
+    Ok(median(ratios))
+}
+
+/// Each data connection alone: one whose guests were sent to the lanes, or that has no session on each worker, stands out.
+fn compare_each(large: &Host, small: &Host, plan: &Plan) -> anyhow::Result<()> {
+    let length = plan.slice / 4;
+    let mut ratios = Vec::new();
+    for one in 0..plan.used {
+        let large = large.slice(one..one + 1, length)?.rate;
+        let small = small.slice(one..one + 1, length)?.rate;
+        ratios.push(format!("{:.2}", large / small));
+    }
+    println!("each of them alone: {}", ratios.join(" "));
     Ok(())
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }

@@ -53,6 +53,12 @@ enum Command {
         /// How many are used.
         #[arg(long, default_value_t = 10)]
         used: usize,
+        /// What the large host has beside them.
+        #[arg(long, value_enum, default_value = "sessions")]
+        others: connections::Others,
+        /// Those that are used are of a company that has no others.
+        #[arg(long)]
+        apart: bool,
         #[arg(long, default_value_t = 25)]
         rounds: usize,
         #[arg(long, default_value_t = 1_000)]
@@ -83,12 +89,16 @@ fn main() -> anyhow::Result<()> {
             Some(Command::Connections {
                 connections,
                 used,
+                others,
+                apart,
                 rounds,
                 slice_ms,
             }) => {
                 let plan = connections::Plan {
                     connections,
                     used,
+                    others,
+                    apart,
                     rounds,
                     slice: Duration::from_millis(slice_ms),
                 };
