@@ -156,6 +156,54 @@ async fn a_connector_lives_through_versions_and_restarts() {
     );
 }
 
+/// What the store does not take is not at work either: the version of before answers, and the other one does once the store takes it.
+#[tokio::test]
+async fn a_version_that_the_store_does_not_take_is_not_at_work() {
+    let host = own_host().await;
+    let platform = host.platform();
+    let store = host.data_dir.join("souk.db");
+    let in_store = |sql: &str| {
+        let store = rusqlite::Connection::open(&store).expect("the store");
+        store.execute_batch(sql).expect("done");
+    };
+    let refuse = "CREATE TRIGGER refusal BEFORE INSERT ON connector_choices BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    let (activate, rollback) = (
+        "/connectors/fixed-rows/activate",
+        "/connectors/fixed-rows/rollback",
+    );
+    let first = upload(&platform, guests::FIXED_ROWS, "").await;
+    first.expect(201);
+    in_store(refuse);
+    let none = platform.post(activate, json!({"version": "1.0.0"})).await;
+    assert!(none.status.is_server_error(), "{none:?}");
+    let listed = versions(&platform, "fixed-rows").await;
+    assert!(!listed.contains(&"1.0.0: active".to_owned()), "{listed:?}");
+    in_store("DROP TRIGGER refusal");
+    let first = platform.post(activate, json!({"version": "1.0.0"})).await;
+    first.expect(200);
+
+    let (seller, asset) = labels(&host, "not-taken").await;
+    upload(&platform, guests::FIXED_ROWS_NEXT, "")
+        .await
+        .expect(201);
+    in_store(refuse);
+    let next = platform.post(activate, json!({"version": "2.0.0"})).await;
+    assert!(next.status.is_server_error(), "{next:?}");
+    assert_eq!(label(&seller, &asset).await, "row");
+    in_store("DROP TRIGGER refusal");
+    let next = platform.post(activate, json!({"version": "2.0.0"})).await;
+    next.expect(200);
+    assert_eq!(label(&seller, &asset).await, "next");
+
+    in_store(refuse);
+    let back = platform.post(rollback, json!({})).await;
+    assert!(back.status.is_server_error(), "{back:?}");
+    assert_eq!(label(&seller, &asset).await, "next");
+    in_store("DROP TRIGGER refusal");
+    platform.post(rollback, json!({})).await.expect(200);
+    assert_eq!(label(&seller, &asset).await, "row");
+}
+
 /// Which of the two is not there: the connector or its version.
 fn is_told(missing: souk_tests::Answer, words: &str) {
     let missing = missing.expect_error(404, "CONNECTOR_NOT_FOUND");

@@ -5,6 +5,7 @@
 //!
 //! - here: what is seen of them;
 //! - `upload`: taking one in; `versions`: choosing one; `health`: whether it works; `retreat`: going back from one that breaks;
+//!   `undo`: what the store has not taken;
 //! - `canary`: trying one out on a share of the calls, until it is chosen, ended, or breaks (`withdrawal`);
 //! - `shelf`: what is stored and not in memory; `loaded`: what is;
 //! - `engines`: what they bring, with the ids that the API knows; `serving`: which of them serves whom;
@@ -23,6 +24,7 @@ mod retreat;
 mod serving;
 mod shelf;
 mod turns;
+mod undo;
 mod upload;
 mod versions;
 mod withdrawal;

@@ -14,7 +14,7 @@ use souk_store::connectors::{self, Choice};
 use super::counted::Counted;
 use super::error::ConnectorError;
 use super::loaded::{find, scope_from};
-use super::{engines, shelf};
+use super::{engines, shelf, undo};
 use crate::App;
 
 /// A version that was at work for so long has shown what it can do; what breaks then has another cause.
@@ -134,8 +134,6 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
         reason: Some(format!("{bad}: {told}")),
         ..choice.clone()
     };
-    app.sandbox
-        .note_chosen(&scope, name, back.activated_at.micros(), Some(previous));
     let act = Act::command("roll_back_connector", "souk serve");
     let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
         // Another host that shares the store may have been first, or somebody with a key.
@@ -145,7 +143,13 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
         }
         Ok(())
     });
-    audit::acting(act, written).await?;
+    if let Err(error) = audit::acting(act, written).await {
+        // It is looked at again, by the same counts, until the store takes it: what is at work is what the store has.
+        undo::take_back(app, &scope, name, Some(bad)).await;
+        return Err(error);
+    }
+    app.sandbox
+        .note_chosen(&scope, name, back.activated_at.micros(), Some(previous));
     tracing::error!(
         scope = text,
         name,

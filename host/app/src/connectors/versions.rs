@@ -7,7 +7,7 @@ use souk_store::connectors::{self, Choice, canaries};
 use super::error::ConnectorError;
 use super::loaded::{active, find, scope_text, versions};
 use super::registry::key;
-use super::{canary, engines, following, health, shelf};
+use super::{canary, engines, following, health, shelf, undo};
 use crate::App;
 use crate::detached::to_the_end;
 
@@ -154,10 +154,6 @@ async fn activate_whole(
     // Also after a failure: a version that was loaded for this need not stay.
     shelf::put_back(app, scope, name, before.as_deref());
     let info = activated?;
-    let row = (scope_text(scope), name, version);
-    app.db
-        .write(async |tx| connectors::note_error(tx, row, None).await)
-        .await?;
     remember(app, scope, (name, version), before, None).await?;
     Ok(info)
 }
@@ -430,6 +426,8 @@ async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(
     }
 }
 
+/// Writes down what was put to work: `reason` says why it was gone back to; without one it was activated, and what was wrong with it once is
+/// forgotten. What cannot be written down is not at work either: `before` is again.
 async fn remember(
     app: &App,
     scope: &Scope,
@@ -437,8 +435,9 @@ async fn remember(
     before: Option<String>,
     reason: Option<String>,
 ) -> Result<(), ConnectorError> {
+    let text = scope_text(scope);
     let choice = Choice {
-        scope: scope_text(scope).to_owned(),
+        scope: text.to_owned(),
         name: name.to_owned(),
         version: version.to_owned(),
         previous_version: before,
@@ -447,12 +446,22 @@ async fn remember(
         blocked: false,
         reason,
     };
+    let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
+        if choice.reason.is_none() {
+            connectors::note_error(tx, (text, name, version), None).await?;
+        }
+        connectors::choose(tx, &choice).await?;
+        Ok(())
+    });
+    if let Err(error) = written.await {
+        let before = choice.previous_version.as_deref();
+        let restored = undo::take_back(app, scope, name, before).await;
+        if let Some(info) = restored {
+            app.connectors.note_counted(text, &info);
+        }
+        return Err(error);
+    }
     app.sandbox
         .note_chosen(scope, name, choice.activated_at.micros(), Some(version));
-    app.db
-        .write(async |tx| {
-            connectors::choose(tx, &choice).await?;
-            Ok(())
-        })
-        .await
+    Ok(())
 }
