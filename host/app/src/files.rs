@@ -26,7 +26,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::Stream;
 use souk_domain::connections::is_file_name;
-use souk_domain::ids::{CompanyId, FileId};
+use souk_domain::ids::{CompanyId, ConnectionId, FileId};
 use souk_sandbox::Grant;
 use souk_store::files::File;
 use souk_store::{StoreError, Write, connections, files};
@@ -42,6 +42,10 @@ use uploads::{Leftover, Place, REPLACED_KEPT, blocking, receive, remove_later};
 
 /// An upload that nothing names after a day was broken off.
 const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
+/// A store that did not answer is asked again after this, then after twice as long, and so on:
+const LOOKED_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// so often, which is some eight minutes.
+const LOOKED_AGAIN_MAX: usize = 8;
 /// Other hosts hear within this that a file was replaced, and who was late has fetched what it needs.
 const OBJECT_KEPT: Duration = Duration::from_secs(15);
 
@@ -111,6 +115,15 @@ struct Received {
     leftover: Leftover,
 }
 
+/// What its row says of a file, and what that concerns.
+#[derive(Clone)]
+struct Named {
+    before: Option<File>,
+    file: File,
+    /// Those whose sessions read the one before.
+    users: Vec<ConnectionId>,
+}
+
 /// Makes it the company's file of its name, and lets go of the one before.
 async fn name_received(
     app: &App,
@@ -122,43 +135,91 @@ async fn name_received(
         place,
         leftover,
     } = received;
-    let (name, upload) = (file.name.clone(), file.upload_id.clone());
-    let (now, size_bytes) = (file.created_at, file.size_bytes);
-    let (before, file, users) = app
-        .db
-        .write(async |tx| -> Result<_, FileError> {
-            files::lock_company(tx, company).await?;
-            let before = files::get(tx, company, &name).await?;
-            let file = File {
-                created_at: before.as_ref().map_or(now, |before| before.created_at),
-                ..file
-            };
-            let users = files::put(tx, company, &file).await?;
-            name_object(app, tx, company, &file, before.as_ref()).await?;
-            // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
-            let (count, bytes) = files::totals(tx, company).await?;
-            app.files.check(bytes.max(0) as u64)?;
-            if before.is_none() && count > COMPANY_FILES_MAX {
-                return Err(FileError::TooManyFiles {
-                    max: COMPANY_FILES_MAX,
-                });
+    let name = file.name.clone();
+    let now = file.created_at;
+    let mut in_doubt = None;
+    let written = app.db.write(async |tx| -> Result<_, FileError> {
+        files::lock_company(tx, company).await?;
+        let before = files::get(tx, company, &name).await?;
+        let file = File {
+            created_at: before.as_ref().map_or(now, |before| before.created_at),
+            ..file
+        };
+        let users = files::put(tx, company, &file).await?;
+        name_object(app, tx, company, &file, before.as_ref()).await?;
+        // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
+        let (count, bytes) = files::totals(tx, company).await?;
+        app.files.check(bytes.max(0) as u64)?;
+        if before.is_none() && count > COMPANY_FILES_MAX {
+            return Err(FileError::TooManyFiles {
+                max: COMPANY_FILES_MAX,
+            });
+        }
+        let named = Named {
+            before,
+            file,
+            users,
+        };
+        // From here on a row may name it, whatever is heard of the commit.
+        leftover.keep();
+        in_doubt = Some(named.clone());
+        Ok(named)
+    });
+    let named = match written.await {
+        Ok(named) => named,
+        Err(error) => {
+            if let Some(named) = in_doubt {
+                tokio::spawn(look_again(app.clone(), company.clone(), place, named));
             }
-            Ok((before, file, users))
-        })
-        .await?;
-    leftover.keep();
-    if let Some(shared) = &app.shared_files {
-        let size_bytes = size_bytes.unsigned_abs();
-        shared.keep(place, &upload, size_bytes).await;
-    }
+            return Err(error);
+        }
+    };
+    let is_new = named.before.is_none();
+    let file = named.file.clone();
+    take_place(app, company, place, named).await;
+    Ok((file, is_new))
+}
 
+/// Nobody reads the file before any more.
+async fn take_place(app: &App, company: &CompanyId, place: Place, named: Named) {
+    let Named {
+        before,
+        file,
+        users,
+    } = named;
+    if let Some(shared) = &app.shared_files {
+        let size_bytes = file.size_bytes.unsigned_abs();
+        shared.keep(place, &file.upload_id, size_bytes).await;
+    }
     for id in &users {
         app.sandbox.forget(company.as_str(), id.as_str());
     }
     if let Some(before) = &before {
         remove_local(app, company, &before.upload_id);
     }
-    Ok((file, before.is_none()))
+}
+
+/// Of an upload whose commit failed, so that nobody knows whether a row names it: asks until the store tells, and then removes its bytes or does what is
+/// left to do. Its bytes stay where the store does not tell: the [`sweep`] of a later start sees to them.
+async fn look_again(app: App, company: CompanyId, place: Place, named: Named) {
+    let upload = named.file.upload_id.as_str();
+    let mut wait = LOOKED_AGAIN_AFTER;
+    for _ in 0..LOOKED_AGAIN_MAX {
+        tokio::time::sleep(wait).await;
+        wait *= 2;
+        let is_named = app.db.write(async |tx| -> Result<_, StoreError> {
+            // Whoever commits has this lock: a commit that is still on its way is waited for.
+            files::lock_company(tx, &company).await?;
+            files::lock_upload(tx, &company, upload).await
+        });
+        match is_named.await {
+            Ok(true) => return take_place(&app, &company, place, named).await,
+            Ok(false) => return drop(Leftover::of(&place)),
+            Err(error) => {
+                tracing::warn!(%company, upload, %error, "nobody knows yet whether an upload became a file");
+            }
+        }
+    }
 }
 
 /// The object of `file` is named from now on, and that of the file before it is not.

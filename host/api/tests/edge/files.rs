@@ -180,6 +180,50 @@ async fn who_hangs_up_at_the_end_leaves_nothing_half_done() {
     assert_eq!(std::fs::read(path).unwrap(), b"whole");
 }
 
+/// A commit that fails leaves nobody knowing whether a row names the upload: its bytes stay until the store has told, and go when none does.
+#[tokio::test]
+async fn what_no_row_names_after_a_failed_commit_is_removed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let whole = put(&acme, "a.db").body(Body::from("before")).unwrap();
+    world.send(whole).await.expect(201);
+    // What fails at the end of the transaction, and no earlier.
+    let of_sqlite = [
+        "CREATE TABLE refusals (company_id TEXT REFERENCES companies (id) DEFERRABLE INITIALLY DEFERRED)",
+        "CREATE TRIGGER refusal AFTER INSERT ON files BEGIN INSERT INTO refusals VALUES ('nobody'); END",
+    ];
+    let of_postgres = [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$",
+        "CREATE CONSTRAINT TRIGGER refusal AFTER INSERT ON files DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ];
+    let broken = world.db.write(async |write| -> Result<_, StoreError> {
+        let statements = match write.is_shared() {
+            true => of_postgres,
+            false => of_sqlite,
+        };
+        for sql in statements {
+            sqlx::query(sql).execute(&mut **write).await.unwrap();
+        }
+        Ok(())
+    });
+    broken.await.unwrap();
+
+    let uploads = world.state.app().files_dir.join(&acme.id);
+    let count = || std::fs::read_dir(&uploads).unwrap().count();
+    let refused = put(&acme, "b.db").body(Body::from("refused")).unwrap();
+    let refused = world.send(refused).await;
+    assert!(!refused.status.is_success(), "{refused:?}");
+    assert_eq!(count(), 2, "removed before it was known");
+    let since = Instant::now();
+    while count() > 1 {
+        let waited = since.elapsed();
+        assert!(waited < Duration::from_secs(30), "it was left");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(size(&world, &acme, "a.db").await, Some(6));
+    assert_eq!(size(&world, &acme, "b.db").await, None);
+}
+
 /// What a company sends is taken at a pace, also what is refused and thrown away: 70 MiB take most of a second, the first 25 nothing.
 #[tokio::test]
 async fn bodies_are_taken_at_a_pace() {
