@@ -204,6 +204,13 @@ async fn publishing_needs_a_price_and_a_passing_test() {
         )
         .await;
     assert_eq!(refusal.status.as_u16(), 409, "{}", refusal.body);
+    // Which may come with the request.
+    let one = seller.path(&format!("/endpoints/{unpriced}"));
+    let publish = format!("{one}/publish");
+    let published = seller.client.post(&publish, json!({"price_credits": 3}));
+    assert_eq!(published.await.expect(200).at("/data/status"), "published");
+    let active = seller.client.get(&format!("{one}/prices/active"));
+    assert_eq!(active.await.expect(200).at("/data/price_credits"), 3);
 
     let broken = seller
         .asset(

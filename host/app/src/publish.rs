@@ -6,8 +6,8 @@ use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::Cached;
-use souk_store::products::{self as store, Kind, Row, Tested};
+use souk_store::products::{self as store, Tested};
+use souk_store::{Cached, Write};
 
 use crate::App;
 use crate::failure::{Cause, Failure};
@@ -26,7 +26,7 @@ pub async fn asset(
     payer: &Payer<'_>,
     wording: Wording,
 ) -> Result<(), Failure> {
-    let asset = priced(app, company, id, payer.now).await?;
+    let asset = priced(app, company, id, false, payer.now).await?;
     let sample = sample(app, &asset, given, payer, wording)
         .await
         .map_err(Failure::in_test)?;
@@ -35,18 +35,23 @@ pub async fn asset(
         learned: None,
         allow_ai_training: asset.row.written.allow_ai_training,
     };
-    publish(app, &asset.row, &tested).await
+    let passed = Passed {
+        product: asset,
+        tested,
+    };
+    app.db.write(async |tx| passed.publish(app, tx).await).await
 }
 
-/// Tests an endpoint and puts it on the market.
-pub async fn endpoint(
+/// Tests an endpoint that is to be put on the market. `is_priced_now`: its price comes with that.
+pub async fn test_endpoint(
     app: &App,
     company: &CompanyId,
     id: &EndpointId,
     allow_ai_training: Option<bool>,
+    is_priced_now: bool,
     now: Timestamp,
-) -> Result<(), Failure> {
-    let endpoint = priced(app, company, id, now).await?;
+) -> Result<Passed<EndpointId>, Failure> {
+    let endpoint = priced(app, company, id, is_priced_now, now).await?;
     let rows = fetch::test(app, &endpoint, PREVIEW_ROWS, b"")
         .await
         .map_err(Failure::in_test)?;
@@ -55,36 +60,45 @@ pub async fn endpoint(
         learned: Some(text(&rows.learned)?),
         allow_ai_training: allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training),
     };
-    publish(app, &endpoint.row, &tested).await
+    Ok(Passed {
+        product: endpoint,
+        tested,
+    })
 }
 
-/// A product of this company that has a price.
+/// A product whose test has passed.
+pub struct Passed<K: Sells> {
+    product: Cached<Snapshot<K>>,
+    tested: Tested,
+}
+
+impl<K: Sells> Passed<K> {
+    /// Puts it on the market as it was read, or not at all.
+    pub async fn publish(&self, app: &App, tx: &mut Write) -> Result<(), Failure> {
+        let row = &self.product.row;
+        let now = later(row.updated_at, app.clock.now());
+        let (company, read_at) = (&row.company_id, row.updated_at);
+        match store::publish(tx, company, &row.id, read_at, &self.tested, now).await? {
+            true => Ok(()),
+            false => Err(Cause::Changed.into()),
+        }
+    }
+}
+
+/// A product of this company that has a price, or is given one.
 async fn priced<K: Sells>(
     app: &App,
     company: &CompanyId,
     id: &K,
+    is_priced_now: bool,
     now: Timestamp,
 ) -> Result<Cached<Snapshot<K>>, Failure> {
     let product = products::get(app, id, now).await?;
     match product.is_of(company) {
         false => Err(Cause::NotFound.into()),
-        true if product.priced.price.is_none() => Err(Cause::NoPrice.into()),
+        true if product.priced.price.is_none() && !is_priced_now => Err(Cause::NoPrice.into()),
         true => Ok(product),
     }
-}
-
-/// As it was read, or not at all.
-async fn publish<K: Kind>(app: &App, row: &Row<K>, tested: &Tested) -> Result<(), Failure> {
-    app.db
-        .write(async |tx| {
-            let now = later(row.updated_at, app.clock.now());
-            let (company, read_at) = (&row.company_id, row.updated_at);
-            match store::publish(tx, company, &row.id, read_at, tested, now).await? {
-                true => Ok(()),
-                false => Err(Cause::Changed.into()),
-            }
-        })
-        .await
 }
 
 /// `updated_at` is also the version that an update is checked against: it must move.

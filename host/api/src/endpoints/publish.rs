@@ -1,6 +1,5 @@
 use super::shape::EndpointOut;
-use crate::products::change::set_price;
-use crate::products::{credits, find, show};
+use crate::products::{credits, find, price, show};
 use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::unpublished;
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
@@ -24,7 +23,7 @@ pub const OPERATION: Operation = Operation::post("publish_endpoint", "/companies
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct PublishEndpointIn {
-    /// Sets the price, like `POST …/prices`.
+    /// Sets the price, like `POST …/prices`, if the test passes.
     #[schema(minimum = 0, maximum = 100000000000_i64)]
     pub price_credits: Option<i64>,
     pub allow_ai_training: Option<bool>,
@@ -40,17 +39,28 @@ pub async fn publish_endpoint(
     let credits = credits(body.price_credits)?;
     let before = find(&mut *api.db().read().await?, caller.company(), &id).await?;
     if let Some(credits) = credits {
-        set_price(&api, &caller, &id, credits).await?;
+        let mut read = api.db().read().await?;
+        price::check(&mut read, &caller, id.as_str(), credits).await?;
     }
-    publish::endpoint(
+    let told = unpublished("endpoint", id.as_str(), before.status);
+    let passed = publish::test_endpoint(
         api.app(),
         caller.company(),
         &id,
         body.allow_ai_training,
+        credits.is_some(),
         caller.now(),
     )
     .await
-    .map_err(unpublished("endpoint", id.as_str(), before.status))?;
+    .map_err(&told)?;
+    // Both or neither: whoever hangs up between them would have left a price that nothing is sold at.
+    let published = api.db().write(async |write| {
+        if let Some(credits) = credits {
+            price::set(write, &caller, id.as_str(), credits).await?;
+        }
+        passed.publish(api.app(), write).await.map_err(&told)
+    });
+    published.await?;
     let mut read = api.db().read().await?;
     show(&mut read, &caller, &id).await.map(Data)
 }

@@ -6,8 +6,8 @@ use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
 use souk_domain::products::Product;
 use souk_domain::time::{DAY, Timestamp};
-use souk_store::Write;
 use souk_store::prices::{self, NewPrice, Price};
+use souk_store::{AnyConnection, Write};
 use std::time::Duration;
 
 /// A client that says `effective_from: now` is believed although its request took a moment.
@@ -105,13 +105,13 @@ pub async fn place(
 
 /// Refuses, with this code, another price of a product of which too many have ended lately.
 pub async fn check_history(
-    write: &mut Write,
+    db: &mut AnyConnection,
     product: &str,
     now: Timestamp,
     refusal: Refusal,
 ) -> Result<(), Problem> {
     let since = now.before(DAY * ENDED_DAYS);
-    if prices::ended_since(write, product, since, now).await? < ENDED_MAX {
+    if prices::ended_since(db, product, since, now).await? < ENDED_MAX {
         return Ok(());
     }
     let message = format!(

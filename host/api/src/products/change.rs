@@ -156,15 +156,3 @@ pub async fn unpublish<K: Offered>(
         })
         .await
 }
-
-/// Sets the price of a product from now on.
-pub async fn set_price<K: Offered>(
-    api: &ApiState,
-    caller: &Caller,
-    id: &K,
-    credits: souk_domain::money::Credits,
-) -> Result<(), Problem> {
-    api.db()
-        .write(async |write| price::set(write, caller, id.as_ref(), credits).await)
-        .await
-}

@@ -4,7 +4,7 @@ pub mod change;
 pub mod check;
 pub mod labels;
 pub mod list;
-mod price;
+pub mod price;
 
 use crate::refusals::{CONFLICT, SLUG_TAKEN};
 use crate::runs::refusal;

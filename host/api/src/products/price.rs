@@ -5,8 +5,24 @@ use crate::refusals::CONFLICT;
 use crate::{Caller, Problem};
 use souk_domain::money::Credits;
 use souk_domain::prices::Validity;
-use souk_store::Write;
 use souk_store::prices::{self, NewPrice};
+use souk_store::{AnyConnection, Write};
+
+/// Refuses what [`set`] would refuse now: for whoever has to ask a source before.
+pub async fn check(
+    db: &mut AnyConnection,
+    caller: &Caller,
+    product: &str,
+    credits: Credits,
+) -> Result<(), Problem> {
+    let now = caller.now();
+    match prices::active(db, product, now).await? {
+        Some(current) if current.credits != credits => {
+            check_history(db, product, now, CONFLICT).await
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The price that holds from now until one that is planned already.
 pub async fn set(

@@ -154,6 +154,23 @@ async fn a_thousand_prices_may_end_in_thirty_days() {
     assert_eq!(active.expect(200).at("/data/price_credits"), 2);
 }
 
+/// A price that comes with a publication holds when its test has passed, and not before.
+#[tokio::test]
+async fn a_price_comes_with_its_publication_or_not_at_all() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let endpoint = world.endpoint(&acme).await;
+    let prices = acme.path(&format!("/endpoints/{endpoint}/prices"));
+    let publish = acme.path(&format!("/endpoints/{endpoint}/publish"));
+    let price = |credits: i64| json!({"price_credits": credits});
+    world.post(&acme.key, &prices, price(2)).await.expect(201);
+    // There is no source that could be asked.
+    let refused = world.post(&acme.key, &publish, price(3)).await;
+    assert!(!refused.status.is_success());
+    let active = world.get(&acme.key, &format!("{prices}/active")).await;
+    assert_eq!(active.expect(200).at("/data/price_credits"), 2);
+}
+
 /// Exactly one of the two units, exact, not negative, not in the past.
 #[tokio::test]
 async fn what_is_no_price_is_refused() {
