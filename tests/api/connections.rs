@@ -1,7 +1,10 @@
 //! Connections to real databases: what a test says, what a schema shows, what is never shown.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use souk_tests::{PgCluster, Receiver};
+use souk_tests::talking_server::TalkingServer;
+use souk_tests::{PgCluster, Receiver, TestHost, guests};
 
 use crate::{LEAGUE, host, league, unique};
 
@@ -567,4 +570,37 @@ async fn a_secret_that_is_a_header_reaches_its_source() {
             assert!(!received.path.contains("a.b.c"), "{received:?}");
         }
     }
+}
+
+/// A change that has begun is made although its client hangs up, and then no session is left that was opened before it.
+#[tokio::test]
+async fn a_change_whose_client_hangs_up_leaves_no_session_of_before() {
+    // Its store is held for a moment, which others would wait for.
+    let host = TestHost::builder().start().await;
+    let seller = host.company("leaving").await;
+    let server = TalkingServer::start().await;
+    seller.connector(guests::TALKER).await;
+    let fields = json!({"credential_type": "NONE", "credentials": "{}", "host": "127.0.0.1", "port": server.address.port(),
+        "ssl_mode": "disable"});
+    let connection = seller.connection("talker", fields).await;
+    let asset = json!({"result_type": "string", "timeout_ms": 4000, "sql_logic": "SELECT answer FROM t WHERE wish = :wish",
+        "parameters": [{"name": "wish", "type": "string", "default": "fine"}]});
+    let asset = seller.asset(&connection, asset).await;
+    let fine = json!({"wish": "fine"});
+    seller.execute(&asset, fine).await.expect(200);
+    server.wait(|seen| seen.open > 0).await;
+
+    let store = rusqlite::Connection::open(host.data_dir.join("souk.db")).expect("the store");
+    store.execute_batch("BEGIN IMMEDIATE").expect("the writer");
+    let path = seller.path(&format!("/connections/{connection}"));
+    let change = seller
+        .client
+        .patch(&path, json!({"statement_timeout_ms": 7000}));
+    let answered = tokio::time::timeout(Duration::from_secs(1), change).await;
+    assert!(answered.is_err(), "nobody may write: {answered:?}");
+    store.execute_batch("ROLLBACK").expect("rolled back");
+
+    server.wait(|seen| seen.open == 0).await;
+    let read = seller.client.get(&path).await.expect(200);
+    assert_eq!(read.at("/data/statement_timeout_ms"), 7000);
 }

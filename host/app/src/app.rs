@@ -18,6 +18,7 @@ use crate::connections::sources::{self, Sources};
 use crate::connectors::Registry;
 use crate::files::{Quota, SharedFiles};
 use crate::identity::IdentityProvider;
+use crate::lines::Lines;
 use crate::mail::Mailer;
 use crate::payments::Payments;
 use crate::products::Products;
@@ -73,6 +74,8 @@ pub struct Inner {
     /// Attempts to deliver to webhooks.
     pub deliveries: Arc<InFlight>,
     pub(crate) entitlements: Entitlements,
+    /// Who changes what sessions of a company were opened with: one at a time goes on without its client.
+    pub(crate) reconnecting: Lines<CompanyId>,
 }
 
 impl App {
@@ -83,6 +86,7 @@ impl App {
             products: Products::new(&parts.db),
             deliveries: Arc::default(),
             entitlements: entitlements::new(&parts.db),
+            reconnecting: Lines::new(1),
             teller: parts.teller,
             sealer: parts.sealer,
             db: parts.db,

@@ -30,6 +30,7 @@ use souk_store::connections::Connection;
 use souk_store::{Write, connections, files};
 
 use crate::App;
+use crate::detached::to_the_end;
 use crate::members;
 pub use error::ConnectionError;
 use error::no_file;
@@ -70,7 +71,8 @@ pub async fn create(
     connection.ok_or(ConnectionError::NotFound)
 }
 
-/// Changes a connection. True: something that its sessions depend on changed, so it should be tested.
+/// Changes a connection, and lets go of its sessions, whether or not anybody waits for that. True: something that its sessions depend on
+/// changed, so it should be tested.
 pub async fn change(
     app: &App,
     company: &CompanyId,
@@ -85,52 +87,89 @@ pub async fn change(
     };
     let retest = draft.credentials.is_some() || !same_source(&before, &draft.checked);
 
-    let after = app
-        .db
-        .write(async |tx| -> Result<_, ConnectionError> {
-            lock_file(tx, company, &draft.checked.target).await?;
-            let written = draft.written(&sealed);
-            let now = app.clock.now();
-            let done = match retest {
-                true => {
-                    connections::update(tx, company, id, before.revision, &written, now).await?
-                }
-                false => connections::relabel(tx, company, id, &written, now).await?,
-            };
-            if !done {
-                return Err(ConnectionError::Lost);
-            }
-            let after = connections::get(tx, company, id).await?;
-            Ok(after)
-        })
-        .await?;
-    if retest {
-        app.sandbox.forget(company.as_str(), id.as_str());
-    }
+    let turn = app.reconnecting.stand(company).await;
+    let (app, company, id) = (app.clone(), company.clone(), id.clone());
+    let saved = to_the_end(turn, async move {
+        let revision = retest.then_some(before.revision);
+        save(&app, &company, &id, revision, &draft, &sealed).await
+    });
+    let after = saved.await??;
     Ok((after.ok_or(ConnectionError::NotFound)?, retest))
 }
 
-/// Deletes a connection that no living product runs on; its credentials are overwritten.
+/// Writes a change down and lets go of the sessions from before. `revision`: that they depend on it, and what it was made of.
+async fn save(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+    revision: Option<i64>,
+    draft: &Prepared,
+    sealed: &[u8],
+) -> Result<Option<Connection>, ConnectionError> {
+    let saved = app.db.write(async |tx| -> Result<_, ConnectionError> {
+        lock_file(tx, company, &draft.checked.target).await?;
+        let written = draft.written(sealed);
+        let now = app.clock.now();
+        let done = match revision {
+            Some(revision) => connections::update(tx, company, id, revision, &written, now).await?,
+            None => connections::relabel(tx, company, id, &written, now).await?,
+        };
+        if !done {
+            return Err(ConnectionError::Lost);
+        }
+        let after = connections::get(tx, company, id).await?;
+        Ok(after)
+    });
+    let saved = saved.await;
+    if revision.is_some() {
+        forget(app, company, id, &saved);
+    }
+    saved
+}
+
+/// Whoever opened a session before opened it with what may not hold any more. Where the store has failed, nobody knows.
+fn forget<T>(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+    written: &Result<T, ConnectionError>,
+) {
+    if matches!(written, Ok(_) | Err(ConnectionError::Failed(_))) {
+        app.sandbox.forget(company.as_str(), id.as_str());
+    }
+}
+
+/// Deletes a connection that no living product runs on, likewise; its credentials are overwritten.
 pub async fn delete(
     app: &App,
     company: &CompanyId,
     id: &ConnectionId,
 ) -> Result<(), ConnectionError> {
-    app.db
-        .write(async |tx| -> Result<_, ConnectionError> {
-            // The row is changed first: who creates a product on it meanwhile waits for this transaction.
-            if !connections::delete(tx, company, id, app.clock.now()).await? {
-                return Err(ConnectionError::NotFound);
-            }
-            let (assets, endpoints) = connections::dependants(tx, company, id).await?;
-            if assets + endpoints > 0 {
-                return Err(ConnectionError::InUse { assets, endpoints });
-            }
-            Ok(())
-        })
-        .await?;
-    app.sandbox.forget(company.as_str(), id.as_str());
-    Ok(())
+    let turn = app.reconnecting.stand(company).await;
+    let (app, company, id) = (app.clone(), company.clone(), id.clone());
+    let deleted = to_the_end(turn, async move { delete_whole(&app, &company, &id).await });
+    deleted.await?
+}
+
+async fn delete_whole(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<(), ConnectionError> {
+    let deleted = app.db.write(async |tx| -> Result<_, ConnectionError> {
+        // The row is changed first: who creates a product on it meanwhile waits for this transaction.
+        if !connections::delete(tx, company, id, app.clock.now()).await? {
+            return Err(ConnectionError::NotFound);
+        }
+        let (assets, endpoints) = connections::dependants(tx, company, id).await?;
+        if assets + endpoints > 0 {
+            return Err(ConnectionError::InUse { assets, endpoints });
+        }
+        Ok(())
+    });
+    let deleted = deleted.await;
+    forget(app, company, id, &deleted);
+    deleted
 }
 
 /// Whether a session opened before the change would still be right after it.

@@ -22,6 +22,7 @@ use souk_store::Write;
 use souk_store::integrations::{self, Integration, TestStatus};
 use souk_store::sealing::{Owner, SealError};
 
+use crate::detached::to_the_end;
 use crate::{App, connectors, members};
 pub use error::IntegrationError;
 pub use prepare::Input;
@@ -76,7 +77,7 @@ pub async fn create(
         .await
 }
 
-/// Changes an integration.
+/// Changes an integration, and lets go of its sessions, whether or not anybody waits for that.
 pub async fn change(
     app: &App,
     company: &CompanyId,
@@ -99,43 +100,75 @@ pub async fn change(
         credentials,
         ..before
     };
-    let now = app.clock.now();
-    let after = app
-        .db
-        .write(async |write| {
-            let done = match renamed_only {
-                true => integrations::rename(write, company, id, &after.name, now).await?,
-                false => integrations::update(write, &after, now).await?,
-            };
-            match done {
-                true => find(write, company, id).await,
-                false => Err(IntegrationError::Lost),
-            }
-        })
-        .await?;
-    if !renamed_only {
-        app.sandbox.forget(company.as_str(), id.as_str());
-    }
-    Ok(after)
+    let turn = app.reconnecting.stand(company).await;
+    let app = app.clone();
+    let saved = to_the_end(turn, async move { save(&app, &after, renamed_only).await });
+    saved.await?
 }
 
-/// Deletes an integration with its credentials; what waits for it is given up.
+async fn save(
+    app: &App,
+    after: &Integration,
+    renamed_only: bool,
+) -> Result<Integration, IntegrationError> {
+    let (company, id, now) = (&after.company_id, &after.id, app.clock.now());
+    let saved = app.db.write(async |write| {
+        let done = match renamed_only {
+            true => integrations::rename(write, company, id, &after.name, now).await?,
+            false => integrations::update(write, after, now).await?,
+        };
+        match done {
+            true => find(write, company, id).await,
+            false => Err(IntegrationError::Lost),
+        }
+    });
+    let saved = saved.await;
+    if !renamed_only {
+        forget(app, company, id, &saved);
+    }
+    saved
+}
+
+/// Whoever opened a session before opened it with what may not hold any more. Where the store has failed, nobody knows.
+fn forget<T>(
+    app: &App,
+    company: &CompanyId,
+    id: &IntegrationId,
+    written: &Result<T, IntegrationError>,
+) {
+    if matches!(written, Ok(_) | Err(IntegrationError::Store(_))) {
+        app.sandbox.forget(company.as_str(), id.as_str());
+    }
+}
+
+/// Deletes an integration with its credentials, likewise; what waits for it is given up.
 pub async fn delete(
     app: &App,
     company: &CompanyId,
     id: &IntegrationId,
 ) -> Result<(), IntegrationError> {
+    let turn = app.reconnecting.stand(company).await;
+    let (app, company, id) = (app.clone(), company.clone(), id.clone());
+    let deleted = to_the_end(turn, async move { delete_whole(&app, &company, &id).await });
+    deleted.await?
+}
+
+async fn delete_whole(
+    app: &App,
+    company: &CompanyId,
+    id: &IntegrationId,
+) -> Result<(), IntegrationError> {
     let now = app.clock.now();
-    app.db
-        .write(
+    let deleted =
+        app.db.write(
             async |write| match integrations::delete(write, company, id, now).await? {
                 true => Ok(()),
                 false => Err(IntegrationError::NotFound),
             },
-        )
-        .await?;
-    app.sandbox.forget(company.as_str(), id.as_str());
-    Ok(())
+        );
+    let deleted = deleted.await;
+    forget(app, company, id, &deleted);
+    deleted
 }
 
 pub async fn get(

@@ -4,6 +4,7 @@ use souk_domain::fields::FieldError;
 use souk_domain::ids::CompanyId;
 use souk_store::StoreError;
 use souk_store::sealing::SealError;
+use tokio::task::JoinError;
 
 use crate::failure::Cause;
 
@@ -34,6 +35,13 @@ pub enum ConnectionError {
 impl From<StoreError> for ConnectionError {
     fn from(error: StoreError) -> ConnectionError {
         Cause::from(error).into()
+    }
+}
+
+/// What went on without its client has panicked.
+impl From<JoinError> for ConnectionError {
+    fn from(error: JoinError) -> ConnectionError {
+        Cause::Internal(error.to_string()).into()
     }
 }
 

@@ -3,6 +3,7 @@
 use souk_domain::fields::FieldError;
 use souk_store::StoreError;
 use souk_store::sealing::SealError;
+use tokio::task::JoinError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum IntegrationError {
@@ -22,6 +23,13 @@ pub enum IntegrationError {
     NoPublisher(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What went on without its client has panicked.
+impl From<JoinError> for IntegrationError {
+    fn from(error: JoinError) -> IntegrationError {
+        StoreError::Unavailable(error.to_string()).into()
+    }
 }
 
 impl From<SealError> for IntegrationError {
