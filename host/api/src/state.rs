@@ -10,6 +10,7 @@ use crate::settings::Settings;
 use crate::unread::{Tally, Unread};
 use crate::uploads::Uploads;
 use souk_app::App;
+use souk_app::context::carried;
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
@@ -191,6 +192,20 @@ impl ApiState {
     /// To be held by a run that goes on when its client hangs up.
     pub(crate) fn detach(&self) -> impl Send + use<> {
         self.0.detached.clone()
+    }
+
+    /// Does work to its end, whether or not its client waits for that; what stops the host waits for it. Whoever calls this says what bounds how much
+    /// of it clients begin that do not wait.
+    pub(crate) async fn to_the_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let place = self.detach();
+        let work = tokio::spawn(carried(audit::on_behalf(async move {
+            let _place = place;
+            work.await
+        })));
+        work.await.map_err(Problem::internal)?
     }
 
     /// Waits until no run goes on without its connection: what stops the host waits for them too.

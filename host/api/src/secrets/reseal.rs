@@ -60,15 +60,24 @@ pub async fn reseal_secrets(
     State(api): State<ApiState>,
     _: Caller,
 ) -> Result<Data<ResealedOut>, Problem> {
-    let app = api.app().clone();
-    let key_fingerprint = app.sealer.key_id().to_string();
-    // Spawned, so that it is not this request which changes every company's connections in the audit log: no secret changes.
-    let work = tokio::spawn(async move { resealing::reseal(&app.db, &app.sealer, AT_ONCE).await });
-    let done = work.await.map_err(Problem::internal)??;
-    let noted = api
-        .db()
-        .write(async |write| resealing::note(write, &key_fingerprint, &done).await);
-    noted.await?;
+    let key_fingerprint = api.app().sealer.key_id().to_string();
+    let (app, fingerprint) = (api.app().clone(), key_fingerprint.clone());
+    // What has been done is noted, also where nobody waits for that. The platform's staff alone begins it, and each secret is sealed anew once.
+    let work = api.to_the_end(async move {
+        let within = app.clone();
+        // Spawned, so that it is not this request which changes every company's connections in the audit log: no secret changes.
+        let work =
+            tokio::spawn(
+                async move { resealing::reseal(&within.db, &within.sealer, AT_ONCE).await },
+            );
+        let done = work.await.map_err(Problem::internal)??;
+        let noted = app
+            .db
+            .write(async |write| resealing::note(write, &fingerprint, &done).await);
+        noted.await?;
+        Ok(done)
+    });
+    let done = work.await?;
     let sum = |count: fn(&Progress) -> u64| done.kinds.iter().map(count).sum();
     Ok(Data(ResealedOut {
         complete: done.is_complete,

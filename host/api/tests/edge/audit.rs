@@ -9,7 +9,7 @@ use souk_app::earnings;
 use souk_store::{Fields, StoreError};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl World {
     /// The operations whose lines a request left.
@@ -122,6 +122,27 @@ async fn every_operation_that_changes_something_leaves_a_line() {
     let acting = sqlx::query("SELECT COUNT(*) AS acting FROM audit_acting");
     let acting = acting.fetch_one(&mut *read).await.unwrap();
     assert_eq!(acting.number("acting").unwrap(), 0);
+}
+
+/// Whoever has secrets sealed anew leaves a line, also where they hang up before it is done.
+#[tokio::test]
+async fn who_hangs_up_leaves_a_line() {
+    let world = World::new().await;
+    let reseal = request(Method::POST, &world.platform, "/admin/secrets/reseal");
+    let reseal = reseal.body(Body::empty()).unwrap();
+    world.hang_up(vec![reseal]).await;
+    let lines = async || {
+        let mut read = world.db.read().await.unwrap();
+        let sql = "SELECT COUNT(*) AS found FROM audit_log WHERE operation = 'reseal_secrets'";
+        let counted = sqlx::query(sql).fetch_one(&mut *read).await.unwrap();
+        counted.number("found").unwrap()
+    };
+    let since = Instant::now();
+    while lines().await == 0 {
+        let waited = since.elapsed();
+        assert!(waited < Duration::from_secs(10), "it was given up");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 async fn keys(auditor: &Auditor<'_>, company: &Company) {

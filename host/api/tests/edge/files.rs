@@ -10,7 +10,7 @@ use souk_store::StoreError;
 use souk_store::files::{self, File};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tower::ServiceExt;
 
 /// The world's companies may have four of these.
@@ -145,24 +145,7 @@ async fn who_hangs_up_at_the_end_leaves_nothing_half_done() {
     let deletes = request(Method::DELETE, &acme.key, &acme.path("/files/b.db"));
     let deletes = deletes.body(Body::empty()).unwrap();
 
-    // Nobody else writes until this one has ended.
-    let (begin, begun) = oneshot::channel();
-    let (end, ended) = oneshot::channel::<()>();
-    let writing = world.db.write(async |_| -> Result<(), StoreError> {
-        begin.send(()).unwrap();
-        ended.await.unwrap();
-        Ok(())
-    });
-    let leaving = async {
-        begun.await.unwrap();
-        let requests = [replaces, deletes].map(|one| world.router.clone().oneshot(one));
-        let both = futures_util::future::join_all(requests);
-        // They wait for the writer, and their clients leave.
-        let _ = tokio::time::timeout(Duration::from_secs(1), both).await;
-        end.send(()).unwrap();
-    };
-    let (written, ()) = tokio::join!(writing, leaving);
-    written.unwrap();
+    world.hang_up(vec![replaces, deletes]).await;
 
     let since = Instant::now();
     while size(&world, &acme, "a.db").await != Some(5)

@@ -26,8 +26,9 @@ use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
 use souk_store::{Db, OpenOptions, StoreError, companies, founding};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 use tower::ServiceExt;
 
 pub struct World {
@@ -387,6 +388,28 @@ impl World {
             })
             .await
             .unwrap();
+    }
+
+    /// Sends requests whose clients leave while they wait for whoever writes. Of PostgreSQL several may write: there they are done by then.
+    pub async fn hang_up(&self, requests: Vec<Request<Body>>) {
+        let (begin, begun) = oneshot::channel();
+        let (end, ended) = oneshot::channel::<()>();
+        let writing = self.db.write(async |_| -> Result<(), StoreError> {
+            begin.send(()).unwrap();
+            ended.await.unwrap();
+            Ok(())
+        });
+        let leaving = async {
+            begun.await.unwrap();
+            let requests = requests
+                .into_iter()
+                .map(|request| self.router.clone().oneshot(request));
+            let all = futures_util::future::join_all(requests);
+            let _ = tokio::time::timeout(Duration::from_secs(1), all).await;
+            end.send(()).unwrap();
+        };
+        let (written, ()) = tokio::join!(writing, leaving);
+        written.unwrap();
     }
 
     pub async fn suspend(&self, company: &Company) {
