@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use souk_domain::emails::{EMAIL_CHARS_MAX, parse_email};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::sessions::Token;
-use souk_store::users::{self, NewUser, USERS_MAX, UserStatus};
+use souk_store::users::{self, NewUser, USERS_MAX, User, UserStatus};
 use souk_store::{StoreError, companies, invitations};
 use utoipa::ToSchema;
 
@@ -65,16 +65,50 @@ pub async fn create_user(
     let role = role_id.flatten().unwrap_or(Role::Analyst);
     check_role(&caller, role)?;
     let before_at = email.split('@').next().unwrap_or_default();
-    let user = NewUser {
-        company_id: caller.company(),
-        email: Some(&email),
-        name: body.name.as_deref().unwrap_or(before_at),
+    let wanted = Wanted {
+        name: body.name.as_deref().unwrap_or(before_at).to_owned(),
+        email,
         role,
         job_function_id,
-        status: UserStatus::Invited,
     };
     outward::spend(&api, &caller, Outward::Invitations).await?;
+    let held = (api.clone(), caller.clone());
+    // What is written down is mailed, although nobody waits for that: an hour's worth of a company's at most.
+    let work = api.to_the_end(async move { invite_new(&held.0, &held.1, &wanted).await });
+    let (user, invitation) = work.await?;
+    let answer = |invitation| InvitedUser {
+        user: (&user).into(),
+        invitation,
+    };
+    Ok(CreatedOnce {
+        location: format!("/companies/{}/users/{}", caller.company(), user.id),
+        kept: answer(invitation.without_link()),
+        data: answer(invitation),
+    })
+}
+
+/// Who is to be invited.
+struct Wanted {
+    email: String,
+    name: String,
+    role: Role,
+    job_function_id: Option<i64>,
+}
+
+async fn invite_new(
+    api: &ApiState,
+    caller: &Caller,
+    wanted: &Wanted,
+) -> Result<(User, InvitationOut), Problem> {
     let token = Token::generate();
+    let user = NewUser {
+        company_id: caller.company(),
+        email: Some(&wanted.email),
+        name: &wanted.name,
+        role: wanted.role,
+        job_function_id: wanted.job_function_id,
+        status: UserStatus::Invited,
+    };
     let (user, invitation) = api
         .db()
         .write(async |write| {
@@ -88,23 +122,15 @@ pub async fn create_user(
                 users::insert(write, &user, caller.now())
                     .await
                     .map_err(|error| match error {
-                        StoreError::Conflict => taken(&email),
+                        StoreError::Conflict => taken(&wanted.email),
                         other => other.into(),
                     })?;
             let invitation = invitations::put(write, &user, &token.digest(), caller.now()).await?;
             Ok((user, invitation))
         })
         .await?;
-    let invitation = invite::deliver(&api, &user, &invitation, &token).await;
-    let answer = |invitation| InvitedUser {
-        user: (&user).into(),
-        invitation,
-    };
-    Ok(CreatedOnce {
-        location: format!("/companies/{}/users/{}", caller.company(), user.id),
-        kept: answer(invitation.without_link()),
-        data: answer(invitation),
-    })
+    let invitation = invite::deliver(api, &user, &invitation, &token).await;
+    Ok((user, invitation))
 }
 
 fn taken(email: &str) -> Problem {

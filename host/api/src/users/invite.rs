@@ -56,13 +56,28 @@ pub async fn invite_user(
     Path((_, id)): Path<(CompanyId, UserId)>,
 ) -> Result<DataOnce<InvitationOut>, Problem> {
     outward::spend(&api, &caller, Outward::Invitations).await?;
+    let of_work = api.clone();
+    // What is written down is mailed, although nobody waits for that: an hour's worth of a company's at most.
+    let work = api.to_the_end(async move { invite_again(&of_work, &caller, &id).await });
+    let data = work.await?;
+    Ok(DataOnce {
+        kept: data.without_link(),
+        data,
+    })
+}
+
+async fn invite_again(
+    api: &ApiState,
+    caller: &Caller,
+    id: &UserId,
+) -> Result<InvitationOut, Problem> {
     let token = Token::generate();
     let (user, invitation) = api
         .db()
         .write(async |write| {
             companies::lock(write, caller.company()).await?;
-            let user = find(write, &caller, &id).await?;
-            check_may_manage(&caller, &user)?;
+            let user = find(write, caller, id).await?;
+            check_may_manage(caller, &user)?;
             if user.status != UserStatus::Invited {
                 let message = "this user has come in before";
                 return Err(Problem::state(user.status.as_str(), message));
@@ -71,11 +86,7 @@ pub async fn invite_user(
             Ok((user, invitation))
         })
         .await?;
-    let data = deliver(&api, &user, &invitation, &token).await;
-    Ok(DataOnce {
-        kept: data.without_link(),
-        data,
-    })
+    Ok(deliver(api, &user, &invitation, &token).await)
 }
 
 /// Mails an invitation to whom it is for; if that cannot be done, whoever invited gets the link.
