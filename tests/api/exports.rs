@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use souk_tests::{Company, PgCluster};
+use souk_tests::process::free_port;
+use souk_tests::{Company, PgCluster, TestHost};
 
 use crate::formats::{Raw, Sold, curl};
 use crate::pages::sqlite_file;
@@ -214,6 +215,49 @@ async fn a_client_that_stops_reading_pays_no_more() {
     drop(response);
     sold.buyer.holds(0).await;
     assert_eq!(sold.buyer.credits().await.0, before);
+}
+
+/// What an export has read ahead for a client that does not read is counted with what the client has not read.
+#[tokio::test]
+async fn what_is_read_ahead_is_counted() {
+    const PAGE_BYTES: f64 = 14e6;
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let host = TestHost::builder()
+        .arg("--metrics-listen", &metrics)
+        .start()
+        .await;
+    let cluster = PgCluster::shared().await;
+    let seller = host.company("ahead").await;
+    let wide = "CREATE TABLE matches (id bigint PRIMARY KEY, pad text NOT NULL);
+        INSERT INTO matches SELECT i, repeat('x', 14000) FROM generate_series(1, 4000) AS i;";
+    let connection = seller
+        .postgres(cluster, &cluster.database(wide).await)
+        .await;
+    let definition = json!({"source": {"table": "matches"}, "fields": [{"name": "id"}, {"name": "pad"}], "max_limit": 1000});
+    let sold = Sold::on(&host, &seller, (&connection, definition), 1, 100).await;
+    let unread = async || {
+        let text = reqwest::get(format!("http://{metrics}/metrics")).await;
+        let text = text.expect("metrics").text().await.expect("a text");
+        let mut lines = text.lines();
+        let bytes = lines.find_map(|line| line.strip_prefix("souk_unread_answer_bytes "));
+        bytes.expect("the metric").parse::<f64>().expect("a number")
+    };
+    let path = format!("{}?export=true", sold.path);
+    let request = sold.feed.request(Method::GET, &path);
+    let response = request.send().await.expect("a head");
+    let since = Instant::now();
+    // The page that is being sent, and the one that is there for when it has left.
+    while unread().await < 1.5 * PAGE_BYTES {
+        let waited = since.elapsed();
+        assert!(waited < Duration::from_secs(30), "{}", unread().await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    drop(response);
+    while unread().await > 0.0 {
+        let waited = since.elapsed();
+        assert!(waited < Duration::from_secs(60), "{}", unread().await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A client that takes a page more slowly than the next one's credits are held for gets that one all the same, and pays for it once.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::contract::{self, Seen};
-use souk_tests::{Client, Company, PgCluster};
+use souk_tests::{Client, Company, PgCluster, TestHost};
 
 use crate::pages::sqlite_file;
 use crate::{host, unique};
@@ -99,12 +99,30 @@ impl Sold {
         price: u64,
         credits: u64,
     ) -> Sold {
+        Sold::on(
+            host().await,
+            seller,
+            (connection, definition),
+            price,
+            credits,
+        )
+        .await
+    }
+
+    /// Of a host that is not everybody's.
+    pub async fn on(
+        host: &TestHost,
+        seller: &Company,
+        (connection, definition): (&str, Value),
+        price: u64,
+        credits: u64,
+    ) -> Sold {
         let slug = unique("sold");
         let mut body = definition;
         body["slug"] = json!(slug);
         let endpoint = seller.endpoint(connection, body).await;
         seller.publish(&endpoint, price).await;
-        let buyer = host().await.buyer(&unique("reader"), credits).await;
+        let buyer = host.buyer(&unique("reader"), credits).await;
         let bought = buyer.buy(&endpoint).await;
         let feed = buyer
             .client

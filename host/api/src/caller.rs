@@ -42,6 +42,10 @@ impl Readers for Caller {
     fn room(&self, bytes: u64) -> Result<Box<dyn Send>, Unread> {
         Ok(Box::new(self.unread().room(bytes)?))
     }
+
+    fn hold(&self, bytes: u64) -> Box<dyn Send> {
+        Box::new(self.unread().take(bytes))
+    }
 }
 
 impl Caller {

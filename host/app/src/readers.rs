@@ -4,6 +4,9 @@
 pub trait Readers: Sync {
     /// Room for an answer of so many bytes, held until it is on its way. `Err`: what they have not read is too much already, and how much may be.
     fn room(&self, bytes: u64) -> Result<Box<dyn Send>, Unread>;
+
+    /// Counts what is there for them already and has not been asked for, until it is dropped.
+    fn hold(&self, bytes: u64) -> Box<dyn Send>;
 }
 
 /// Answers that wait for their readers.

@@ -202,6 +202,7 @@ impl Sending {
             pages,
             credits,
             cursor,
+            held,
         } = part;
         if self.has_checkpoints {
             let line = json!({"$checkpoint": {
@@ -225,6 +226,8 @@ impl Sending {
                 Next::Trailers(trailers)
             }
         };
-        Frame::data(self.tally.counted(bytes))
+        let bytes = self.tally.counted(bytes);
+        drop(held);
+        Frame::data(bytes)
     }
 }

@@ -26,7 +26,6 @@ use crate::run::{self, About, Payer, Purpose, Run};
 pub const TIME_MAX: Duration = Duration::from_secs(3_600);
 
 /// A page of an export, and what all up to it come to.
-#[derive(Debug)]
 pub struct Part {
     pub bytes: Vec<u8>,
     pub rows: u64,
@@ -34,7 +33,12 @@ pub struct Part {
     pub credits: i64,
     /// Where the next page begins. `None`: this was the last.
     pub cursor: Option<String>,
+    /// Counts the bytes with their readers, until whoever takes them does.
+    pub held: Held,
 }
+
+/// On the account of who reads.
+pub type Held = Option<Box<dyn Send>>;
 
 /// Where an export puts its pages.
 pub struct Outlet {
@@ -172,6 +176,12 @@ impl<'a> Export<'a> {
         }
     }
 
+    /// What is not sent yet is counted as what is not read yet.
+    fn held(&self, bytes: usize) -> Held {
+        let readers = self.payer.readers?;
+        Some(readers.hold(bytes as u64))
+    }
+
     async fn page(&self, mut asked: Asked<'a>, source: Source) -> Result<(), Failure> {
         let (app, endpoint) = (self.app, self.endpoint);
         if Instant::now() > self.until {
@@ -209,6 +219,8 @@ impl<'a> Export<'a> {
         let is_large = is_large(&output, statement.row_bytes);
         let names = names_bytes(self.format, returned, statement.row_bytes);
         let names = names.map_err(|cause| run.fail(cause))?;
+        // It waits for its turn, and for whoever wants it: as long as a client likes.
+        let ahead = self.held(size.saturating_add(names));
         if returned == 0 {
             run = run.found_nothing();
         }
@@ -278,15 +290,19 @@ impl<'a> Export<'a> {
             turn.credits += about.settled.credits;
             bytes
         };
+        // From here on the run counts it, by itself.
+        drop(ahead);
         let bytes = run.finish(elapsed, returned, size, render).await?;
         turn.rows += returned as u64;
         turn.pages += 1;
+        let held = self.held(bytes.len());
         let part = Part {
             bytes,
             rows: turn.rows,
             pages: turn.pages,
             credits: turn.credits,
             cursor,
+            held,
         };
         // Nobody takes it any more: the next page, if it has begun, finds that out by itself.
         let _ = turn.outlet.parts.send(Ok(part)).await;
