@@ -93,6 +93,11 @@ pub fn looked_up(typed: &str) -> BTreeSet<String> {
     keys
 }
 
+/// The letters that words begin with which are kept under `key`. `None`: they are kept there for another reason.
+pub fn beginning(key: &str) -> Option<&str> {
+    key.strip_prefix('>')
+}
+
 fn without_one(chars: &[char]) -> impl Iterator<Item = String> {
     (0..chars.len()).map(|left_out| {
         let kept = chars.iter().enumerate();

@@ -96,6 +96,48 @@ impl Names {
     }
 }
 
+/// A beginning that more than 10,000 words have is not gone through to its end: by it those are found that are on products which are run much, and all
+/// others by more letters.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowded_beginning_is_not_gone_through_to_its_end() {
+    for store in stores().await {
+        let (db, mut names) = (&store.db, Names::default());
+        let acme = seller(db, "acme").await;
+        names.asset(db, &acme, "Goals", |_| {}).await;
+        let id = AssetId::generate();
+        let mut draft = support::asset("Gozo", "gozo");
+        draft.category = None;
+        names.insert(db, &acme, &id, &draft, None).await;
+        let by = |text| Wanted {
+            text: Some(text),
+            own: Some(&acme.company),
+            ..Wanted::default()
+        };
+        let both = names.found(db, &by("go"), Order::Name).await;
+        assert_eq!(both, ["Goals", "Gozo"]);
+
+        let crowded = db.write(async |write| -> Result<_, StoreError> {
+            sqlx::query(
+                "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
+                 INSERT INTO search_variants (variant, term) SELECT '>go', 'go0' || i FROM n",
+            )
+            .execute(&mut **write)
+            .await?;
+            Ok(())
+        });
+        crowded.await.unwrap();
+        for (typed, expected) in [
+            ("go", "Goals"),
+            ("goal", "Goals"),
+            ("goz", "Gozo"),
+            ("gozo", "Gozo"),
+        ] {
+            let found = names.found(db, &by(typed), Order::Relevance).await;
+            assert_eq!(found, [expected], "{typed}");
+        }
+    }
+}
+
 /// Words, beginnings and typing errors; the better match first; each word has to mean something.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn words_find_products() {

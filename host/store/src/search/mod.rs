@@ -6,6 +6,7 @@
 //! [`learn`] does so a little later for beginnings and typing errors, [`ranks`] counts what is popular.
 
 pub mod comparables;
+mod crowded;
 pub(crate) mod index;
 pub mod ranks;
 mod variants;
@@ -163,7 +164,7 @@ struct Word {
 
 /// What each typed word means, the word first that the fewest products have. `None`: one of them means nothing.
 async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Word>>, StoreError> {
-    let keys: Vec<(i64, String)> = typed
+    let mut keys: Vec<crowded::Key> = typed
         .iter()
         .enumerate()
         .flat_map(|(place, word)| {
@@ -171,6 +172,7 @@ async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Wo
             keys.map(move |key| (place as i64, key))
         })
         .collect();
+    let crowded = crowded::take(db, &mut keys).await?;
     let rows = CANDIDATES
         .fetch(db, &keys, |values, key| {
             values
@@ -178,19 +180,29 @@ async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Wo
                 .text(key.map(|key| key.1.as_str()));
         })
         .await?;
-    let mut found: BTreeSet<(usize, Match, usize, String)> = BTreeSet::new();
+    // Of crowded ones those that are not popular come behind all others.
+    let mut found: BTreeSet<(usize, Match, bool, usize, String)> = BTreeSet::new();
     for row in &rows {
         let (place, term) = (row.number("word")? as usize, row.text("term")?);
         if let Some(how) = words::near(&typed[place], &term) {
-            found.insert((place, how, term.chars().count(), term));
+            found.insert((place, how, false, term.chars().count(), term));
+        }
+    }
+    for (place, key) in crowded {
+        let place = place as usize;
+        for crowded::Found { term, is_popular } in crowded::some(db, &key).await? {
+            if let Some(how) = words::near(&typed[place], &term) {
+                found.insert((place, how, !is_popular, term.chars().count(), term));
+            }
         }
     }
     let each_max = MEANT_MAX / typed.len().max(1);
     let mut taken = vec![0; typed.len()];
     // As a word of products, and as one of companies' names.
     let mut terms: Vec<(i64, String, i64)> = Vec::new();
-    for (place, how, _, term) in found {
-        if taken[place] < each_max {
+    let mut seen = BTreeSet::new();
+    for (place, how, _, _, term) in found {
+        if taken[place] < each_max && seen.insert((place, term.clone())) {
             taken[place] += 1;
             terms.push((place as i64, format!("@{term}"), factor(how)));
             terms.push((place as i64, term, factor(how)));
