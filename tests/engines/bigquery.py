@@ -75,6 +75,13 @@ def judge(base_url, key_file):
     row = next(iter(one.query_and_wait("SELECT " + ", ".join(f"? AS p{place}" for place in range(len(values))), job_config=config)))
     assert list(row.values()) == [value for _, value in values], row
 
+    # The project's own zone, but for who asks for another.
+    zone = "SELECT @@time_zone AS zone"
+    assert next(iter(one.query_and_wait(zone))).zone == "Pacific/Auckland"
+    config = bigquery.QueryJobConfig(connection_properties=[bigquery.ConnectionProperty("time_zone", "UTC")])
+    assert next(iter(one.query_and_wait(zone, job_config=config))).zone == "UTC"
+    assert next(iter(one.query(zone, job_config=config).result())).zone == "UTC"
+
     # Pages, by jobs.query and getQueryResults, and by jobs.insert.
     ids = [row.id for row in one.query_and_wait("SELECT id FROM shop.stock ORDER BY id", page_size=7)]
     assert ids == list(range(1, 61)), ids

@@ -31,6 +31,8 @@ pub const KEY_FILE: &str = include_str!("bigquery/service_account.json");
 pub const PROJECT: &str = "souk-test";
 /// Where all datasets are.
 pub const LOCATION: &str = "EU";
+/// The project's own (`default_time_zone`), in which runs what asks for no other.
+pub const ZONE: &str = "Pacific/Auckland";
 /// What a statement on tables reads, however little there is in them: BigQuery counts no less.
 pub const BYTES_READ: u64 = 10 << 20;
 /// Rows of a page, whoever asks for more: so that there are pages.

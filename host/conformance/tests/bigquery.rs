@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value as Json, json};
 use souk_conformance::{Place, Subject};
 use souk_sandbox::{Blame, FaultKind, Limits, Query, Request};
-use souk_tests::{BigQuery, snowflake, thousand_tables};
+use souk_tests::{BigQuery, bigquery, snowflake, thousand_tables};
 
 use common::{
     ask, believes_no_stranger, conforms, conforms_without_a_source, query, reads_a_thousand_tables,
@@ -75,6 +75,19 @@ async fn real_bigquery_client_takes_the_server_for_one() {
         .arg(tests.join("src/bigquery/service_account.json"));
     let judged = tokio::task::spawn_blocking(move || judge.status()).await;
     assert!(judged.unwrap().unwrap().success());
+}
+
+/// Statements run in UTC, whatever zone the project has for those that ask for none: what day a moment is on is the same for all sellers.
+#[tokio::test]
+async fn the_zone_of_the_project_does_not_count() {
+    assert_ne!(bigquery::ZONE, "UTC");
+    let server = BigQuery::start().await;
+    let subject = subject(&server, json!({})).await;
+    let output = ask(&subject, query("SELECT @@time_zone AS zone"))
+        .await
+        .unwrap();
+    assert_eq!(output.cell(0, 0).as_str(), Some("UTC"));
+    subject.close().await;
 }
 
 /// What is wrong is told as what it is, and nothing is carried out that writes, however it begins.

@@ -25,6 +25,11 @@ const FIRST_WAIT_MS: u32 = 1_000;
 const NAME_MS: u32 = 1_500;
 /// How long one of the later ones may. BigQuery keeps it shorter where it likes.
 const WAIT_MS: u32 = 10_000;
+/// What statements run with. A project may have another zone of its own (`default_time_zone`), by which days and texts of moments would differ.
+const PROPERTIES: [Property; 1] = [Property {
+    key: "time_zone",
+    value: "UTC",
+}];
 
 /// All that requests of one session have in common.
 pub struct Api {
@@ -63,6 +68,7 @@ struct Described<'a> {
     use_legacy_sql: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     default_dataset: Option<Reference<'a>>,
+    connection_properties: &'static [Property],
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter_mode: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,6 +80,12 @@ struct Described<'a> {
 struct Reference<'a> {
     project_id: &'a str,
     dataset_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Property {
+    key: &'static str,
+    value: &'static str,
 }
 
 #[derive(Serialize)]
@@ -196,6 +208,7 @@ impl Api {
             query: &query.text,
             use_legacy_sql: false,
             default_dataset: self.dataset.as_ref().map(reference),
+            connection_properties: &PROPERTIES,
             parameter_mode: (!query.parameters.is_empty()).then_some("POSITIONAL"),
             query_parameters: parameters::all(&query.parameters)?,
         })

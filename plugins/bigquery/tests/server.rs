@@ -36,12 +36,13 @@ fn what_leaves() {
         {"parameterType": {"type": "STRING"}, "parameterValue": {"value": null}},
     ]);
     let dataset = json!({"projectId": "souk-test", "datasetId": "shop"});
+    let zone = json!([{"key": "time_zone", "value": "UTC"}]);
     assert_eq!(
         body(&dry_run),
         json!({
             "jobReference": {"projectId": "souk-test", "location": "EU"},
             "configuration": {"dryRun": true, "query": {"query": "SELECT ?, ?", "useLegacySql": false, "defaultDataset": dataset,
-                "parameterMode": "POSITIONAL", "queryParameters": bound}},
+                "connectionProperties": zone, "parameterMode": "POSITIONAL", "queryParameters": bound}},
         })
     );
     talk.hears(0, dry("SELECT")).unwrap();
@@ -50,8 +51,8 @@ fn what_leaves() {
     assert_eq!(
         body(&asked),
         json!({
-            "query": "SELECT ?, ?", "useLegacySql": false, "defaultDataset": dataset, "parameterMode": "POSITIONAL", "queryParameters": bound,
-            "location": "EU", "maxResults": 52, "timeoutMs": 1_000, "jobTimeoutMs": "9000", "maximumBytesBilled": "1000",
+            "query": "SELECT ?, ?", "useLegacySql": false, "defaultDataset": dataset, "connectionProperties": zone, "parameterMode": "POSITIONAL",
+            "queryParameters": bound, "location": "EU", "maxResults": 52, "timeoutMs": 1_000, "jobTimeoutMs": "9000", "maximumBytesBilled": "1000",
             "formatOptions": {"useInt64Timestamp": true},
         })
     );

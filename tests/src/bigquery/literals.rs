@@ -28,11 +28,12 @@ const SPELLED: [&str; 10] = [
     "GEOGRAPHY",
 ];
 
-/// The one row; `None` where the statement asks for more than literals.
-pub fn row(text: &str, parameters: &[Value]) -> Option<Table> {
+/// The one row; `None` where the statement asks for more than literals. `zone`: what it runs in.
+pub fn row(text: &str, parameters: &[Value], zone: &str) -> Option<Table> {
     let mut reader = Reader {
         rest: text.trim().strip_prefix("SELECT")?,
         parameters: parameters.iter(),
+        zone,
     };
     let (mut fields, mut cells) = (Vec::new(), Vec::new());
     for (name, typed) in reader.list("")? {
@@ -50,6 +51,7 @@ pub fn row(text: &str, parameters: &[Value]) -> Option<Table> {
 struct Reader<'a> {
     rest: &'a str,
     parameters: std::slice::Iter<'a, Value>,
+    zone: &'a str,
 }
 
 impl<'a> Reader<'a> {
@@ -103,6 +105,9 @@ impl<'a> Reader<'a> {
                 Value::String(text) => spelled(kind, text),
                 number => spelled(kind, &number.to_string()),
             };
+        }
+        if self.takes("@@time_zone") {
+            return Some(scalar("STRING", self.zone.into()));
         }
         for kind in SPELLED {
             if self.takes(&format!("{kind} '")) {

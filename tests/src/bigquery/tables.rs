@@ -6,7 +6,7 @@ use rusqlite::types::{Value as Sqlite, ValueRef};
 use serde_json::{Value, json};
 use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 
-use super::{BYTES_READ, PROJECT, literals};
+use super::{BYTES_READ, PROJECT, ZONE, literals};
 use crate::tables::{Found, Wrong, first_word, semicolon, sequence};
 
 /// A result: fields of a schema, and cells.
@@ -56,13 +56,13 @@ impl Tables {
         self.tables.schemas()
     }
 
-    /// Runs what a request asks (`query`, `queryParameters`, `defaultDataset`, `maximumBytesBilled`).
+    /// Runs what a request asks (`query`, `queryParameters`, `defaultDataset`, `connectionProperties`, `maximumBytesBilled`).
     pub fn run(&self, asked: &Value) -> Result<Table, Refusal> {
         let text = text(asked)?;
         let parameters = asked["queryParameters"]
             .as_array()
             .map_or(&[][..], Vec::as_slice);
-        if let Some(table) = literals::row(text, parameters) {
+        if let Some(table) = literals::row(text, parameters, zone(asked)) {
             return Ok(table);
         }
         let most = asked["maximumBytesBilled"]
@@ -89,7 +89,8 @@ impl Tables {
         let parameters = asked["queryParameters"]
             .as_array()
             .map_or(&[][..], Vec::as_slice);
-        if literals::row(text, parameters).is_some() || statement_type(text) == "SCRIPT" {
+        let is_computed = literals::row(text, parameters, zone(asked)).is_some();
+        if is_computed || statement_type(text) == "SCRIPT" {
             return Ok(());
         }
         let text = self.translated(text, asked["defaultDataset"]["datasetId"].as_str());
@@ -150,6 +151,18 @@ fn text(asked: &Value) -> Result<&str, Refusal> {
             "Required parameter is missing: query",
         )),
     }
+}
+
+/// In which a request asks to run, or the project's own.
+fn zone(asked: &Value) -> &str {
+    let mut properties = asked["connectionProperties"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let asked_for = properties.find(|property| property["key"] == "time_zone");
+    asked_for
+        .and_then(|property| property["value"].as_str())
+        .unwrap_or(ZONE)
 }
 
 /// What BigQuery calls a statement by what it does.
