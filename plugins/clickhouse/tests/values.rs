@@ -130,6 +130,92 @@ fn nulls() {
     assert!(answer.columns.iter().all(|column| column.nullable));
 }
 
+/// Whatever its type is, a NULL is one byte, and what stands behind it is read from its own place. (By hand, in the words of the format: of so many
+/// types there is no recorded answer.)
+#[test]
+fn every_type_has_a_null() {
+    use ColumnType::{Boolean, Date, Decimal, Float64, Int64, Json, Text, Timestamp};
+    let types = [
+        ("Bool", Boolean),
+        ("Int8", Int64),
+        ("UInt8", Int64),
+        ("Int16", Int64),
+        ("UInt16", Int64),
+        ("Int32", Int64),
+        ("UInt32", Int64),
+        ("Int64", Int64),
+        ("UInt64", Decimal),
+        ("Int128", Decimal),
+        ("UInt128", Decimal),
+        ("Int256", Decimal),
+        ("UInt256", Decimal),
+        ("Float32", Float64),
+        ("Float64", Float64),
+        ("BFloat16", Float64),
+        ("Decimal(9, 2)", Decimal),
+        ("Decimal(18, 2)", Decimal),
+        ("Decimal(38, 5)", Decimal),
+        ("Decimal(76, 10)", Decimal),
+        ("String", Text),
+        ("FixedString(3)", Text),
+        ("UUID", Text),
+        ("Date", Date),
+        ("Date32", Date),
+        ("DateTime", Timestamp),
+        ("DateTime('Asia/Tokyo')", Timestamp),
+        ("DateTime64(6)", Timestamp),
+        ("DateTime64(3, 'UTC')", Timestamp),
+        ("DateTime64(9)", Text),
+        ("Time", Text),
+        ("Time64(6)", Text),
+        ("Enum8('a' = 1)", Text),
+        ("Enum16('z' = 300)", Text),
+        ("IPv4", Text),
+        ("IPv6", Text),
+        ("IntervalDay", Int64),
+        ("Nothing", Text),
+        ("Tuple(UInt8, String)", Json),
+    ];
+    let sized = |out: &mut Vec<u8>, text: &str| {
+        out.push(u8::try_from(text.len()).unwrap());
+        out.extend_from_slice(text.as_bytes());
+    };
+    // In a dictionary, too.
+    let mut names: Vec<String> = types
+        .iter()
+        .map(|(name, _)| format!("Nullable({name})"))
+        .collect();
+    names.push("LowCardinality(Nullable(String))".into());
+    names.push("String".into());
+    let mut body = vec![u8::try_from(names.len()).unwrap()];
+    for number in 0..names.len() {
+        sized(&mut body, &format!("c{number}"));
+    }
+    for name in &names {
+        sized(&mut body, name);
+    }
+    for row in ["first", "second"] {
+        body.resize(body.len() + names.len() - 1, 1);
+        sized(&mut body, row);
+    }
+    let answer = Talk::usual().rows_of(rows(body)).ok();
+    assert_eq!(answer.rows, 2);
+    for (at, name) in names[..names.len() - 1].iter().enumerate() {
+        let found = [answer.cell(at, 0), answer.cell(at, 1)];
+        assert_eq!(found, ["NULL", "NULL"], "{name}");
+        assert!(answer.columns[at].nullable, "{name}");
+    }
+    for (at, (name, kind)) in types.iter().enumerate() {
+        assert_eq!(answer.columns[at].kind, *kind, "{name}");
+    }
+    let last = names.len() - 1;
+    assert_eq!(
+        [answer.cell(last, 0), answer.cell(last, 1)],
+        ["first", "second"]
+    );
+    assert!(!answer.columns[last].nullable);
+}
+
 #[test]
 fn nested_values_are_json() {
     let answer = recorded!("nested").ok();
