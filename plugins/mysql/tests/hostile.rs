@@ -135,6 +135,33 @@ fn play(settings: &Settings, record: &[Vec<u8>]) {
     }
 }
 
+/// A server that asks for a file of its client's (`LOAD DATA LOCAL`) in the place of an answer is sent nothing, and loses the session.
+#[test]
+fn no_file_is_sent() {
+    let server = MariaDb::shared();
+    let database = server.database("");
+    let settings = settings(&server.user, &server.password, &database);
+    let record = recorded(server, settings.clone());
+    let name = b"\xfb/etc/passwd";
+    let asks = [&[name.len() as u8, 0, 0, 1][..], name].concat();
+    let mut tried = 0;
+    for place in 0..record.len() {
+        let mut player = Player::new(settings.clone());
+        for bytes in &record[..place] {
+            assert!(player.send().is_some() && player.hear(bytes.clone()));
+        }
+        // Where something was asked that has not begun to be answered.
+        let asked = player.send().unwrap();
+        if !player.is_ready || asked.is_empty() {
+            continue;
+        }
+        tried += 1;
+        assert!(!player.hear(asks.clone()), "{place} of {}", record.len());
+        assert_eq!(player.send(), Some(Vec::new()), "{place}");
+    }
+    assert!(tried >= requests().len(), "{tried}");
+}
+
 /// Bytes flipped, cut out and doubled, thousands of ways.
 #[test]
 fn no_answer_makes_it_panic() {
