@@ -78,6 +78,42 @@ async fn sqlite_is_built_without_stat4() {
     assert_eq!(answer.at("/data/answer_value"), 0);
 }
 
+/// A file is read whatever its program set it to: with a write-ahead log (which most set), pages of any size, texts of UTF-16, and columns that are computed.
+#[tokio::test]
+async fn files_are_read_as_programs_leave_them() {
+    const SHELVES: &str = "CREATE TABLE shelves (id INTEGER PRIMARY KEY, place TEXT, width INT, double INT GENERATED ALWAYS AS (width * 2)) STRICT; \
+        INSERT INTO shelves (id, place, width) VALUES (1, 'zwölf 😀', 9223372036854775807 / 2), (2, NULL, NULL), (3, '', -1)";
+    let seller = host().await.company(&unique("programs")).await;
+    for (name, set) in [
+        ("wal", "PRAGMA journal_mode = WAL"),
+        ("wide", "PRAGMA page_size = 65536"),
+        ("narrow", "PRAGMA page_size = 512"),
+        ("utf16", "PRAGMA encoding = 'UTF-16be'"),
+        ("vacuumed", "PRAGMA auto_vacuum = FULL"),
+    ] {
+        let file = sqlite_file(&format!("{set}; {SHELVES}")).await;
+        assert_eq!(file[18..20], if name == "wal" { [2, 2] } else { [1, 1] });
+        let connection = seller.sqlite(&format!("{name}.db"), file).await;
+        let test = seller.path(&format!("/connections/{connection}/test"));
+        let test = seller.client.post(&test, json!({})).await.expect(200);
+        assert_eq!(test.at("/data/success"), true, "{name}: {}", test.body);
+        let endpoint = json!({"source": {"table": "shelves"}, "order_by": ["id"],
+            "fields": ["id", "place", "width", "double"].map(|name| json!({"name": name}))});
+        let endpoint = seller.endpoint(&connection, endpoint).await;
+        let page = seller.path(&format!("/endpoints/{endpoint}/execute"));
+        let page = seller.client.get(&page).await.expect(200);
+        assert_eq!(
+            page.at("/data/response/data"),
+            &json!([
+                {"id": 1, "place": "zwölf 😀", "width": 4_611_686_018_427_387_903_i64, "double": 9_223_372_036_854_775_806_i64},
+                {"id": 2, "place": null, "width": null, "double": null},
+                {"id": 3, "place": "", "width": -1, "double": -2},
+            ]),
+            "{name}"
+        );
+    }
+}
+
 /// Replacing the file changes the answers from the next request.
 #[tokio::test]
 async fn a_replaced_file_is_seen_at_once() {
