@@ -259,29 +259,58 @@ async fn answers_are_not_mixed_up() {
     assert!(sandbox.connectors()[0].sessions.open <= 8);
 }
 
-/// A file engine sees its directory and nothing else, and reads only.
-#[tokio::test]
-async fn a_directory_is_read_only_and_all_there_is() {
-    let sandbox = with_guest(bundled("sqlite")).await;
-    let directory = tempfile::TempDir::new().unwrap();
-    std::fs::write(directory.path().join("empty.db"), b"").unwrap();
-    let source = Arc::new(Source {
+/// A computation without end, in SQLite's words.
+const ENDLESS: &str =
+    "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
+
+/// A SQLite file without tables.
+fn empty_file(directory: &std::path::Path, limits: PoolLimits) -> Arc<Source> {
+    std::fs::write(directory.join("empty.db"), b"").unwrap();
+    Arc::new(Source {
         company: "com_1".into(),
         connection: "con_files".into(),
         revision: 1,
         engine: "sqlite".into(),
         settings_json: r#"{"database":"empty.db"}"#.into(),
-        grant: Grant::Directory(directory.path().to_owned()),
-        limits: PoolLimits::default(),
-    });
+        grant: Grant::Directory(directory.to_owned()),
+        limits,
+    })
+}
+
+/// A statement on a file whose caller has gone ends soon, and not with the time that it had: the one session that there is answers who comes next.
+#[tokio::test]
+async fn a_file_is_not_read_for_who_has_gone() {
+    let sandbox = with_guest(bundled("sqlite")).await;
+    let directory = tempfile::TempDir::new().unwrap();
+    let limits = PoolLimits {
+        sessions_max: 1,
+        queue_max: 8,
+    };
+    let source = empty_file(directory.path(), limits);
+    run(&sandbox, &source, "SELECT 1 AS one").await.unwrap();
+    for _ in 0..3 {
+        let asked = sandbox.run(&source, query(ENDLESS), within(600));
+        let gone = tokio::time::timeout(Duration::from_millis(300), asked).await;
+        assert!(gone.is_err(), "{gone:?}");
+        let next = sandbox.run(&source, query("SELECT 1 AS one"), within(20));
+        assert_eq!(rows(&next.await.unwrap()), r#"[{"one":1}]"#);
+    }
+    let traps = sandbox.connectors()[0].traps_total;
+    assert_eq!(traps, 0, "what is stopped is no trap");
+}
+
+/// A file engine sees its directory and nothing else, and reads only.
+#[tokio::test]
+async fn a_directory_is_read_only_and_all_there_is() {
+    let sandbox = with_guest(bundled("sqlite")).await;
+    let directory = tempfile::TempDir::new().unwrap();
+    let source = empty_file(directory.path(), PoolLimits::default());
     let output = run(&sandbox, &source, "SELECT 6 * 7 AS answer")
         .await
         .unwrap();
     assert_eq!(rows(&output), r#"[{"answer":42}]"#);
     assert!(run(&sandbox, &source, "CREATE TABLE t (a)").await.is_err());
     // A computation without end yields to others and stops at its deadline.
-    let endless =
-        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
     let begun = Instant::now();
     let ticks = async {
         let mut ticks = 0;
@@ -292,7 +321,7 @@ async fn a_directory_is_read_only_and_all_there_is() {
         ticks
     };
     let (fault, ticks) = tokio::join!(
-        sandbox.run(&source, query(endless), begun + Duration::from_millis(400)),
+        sandbox.run(&source, query(ENDLESS), begun + Duration::from_millis(400)),
         ticks
     );
     assert_eq!(fault.unwrap_err().kind, FaultKind::Timeout);
