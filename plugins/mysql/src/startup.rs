@@ -23,11 +23,11 @@ const WANTED: u32 = NEEDED
     | can::PLUGIN_AUTH_LENENC
     | can::DEPRECATE_EOF;
 
-/// What a session begins with: words in which it speaks, times in UTC, and nothing is written. Then the two settings that decide where a
+/// What a session begins with: words in which it speaks, times in UTC, results that no setting of the server's cuts, and nothing is written. Then the two settings that decide where a
 /// text ends are as the host reads statements; what includes them goes with them, and all others stay the server's.
 pub const SETUP: [&str; 4] = [
     "SET NAMES utf8mb4",
-    "SET SESSION time_zone = '+00:00'",
+    "SET SESSION time_zone = '+00:00', SESSION sql_select_limit = 18446744073709551615",
     "SET SESSION TRANSACTION READ ONLY",
     "SET SESSION sql_mode = REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(@@SESSION.sql_mode, \
      'ANSI_QUOTES', ''), 'NO_BACKSLASH_ESCAPES', ''), 'ANSI', ''), 'ORACLE', ''), 'MSSQL', ''), 'POSTGRESQL', ''), 'MAXDB', ''), 'DB2', '')",

@@ -941,6 +941,19 @@ fn large_results_are_whole() {
     assert_eq!(answer.cell(0, 0), "17000000");
 }
 
+/// A server that cuts the results of clients which name no number of rows (`sql_select_limit`) does not cut ours: a part would be taken for the whole.
+#[test]
+fn no_setting_cuts_a_result() {
+    let server = MariaDb::start(&[]);
+    let database = server.database(ITEMS);
+    server.admin("SET GLOBAL sql_select_limit = 7");
+    let cut = server.admin(&format!("SELECT id FROM {database}.items"));
+    assert_eq!(cut.lines().count(), 7);
+    let mut wire = common::wire(&server, &database);
+    let answer = wire.query("SELECT id FROM items", vec![]).ok();
+    assert_eq!(answer.rows, 1_000);
+}
+
 /// A statement whose table was changed, or that the server has forgotten, answers as if nothing had been.
 #[test]
 fn statements_are_prepared_again() {
