@@ -85,6 +85,9 @@ pub fn login(settings: &Settings) -> Vec<u8> {
         .with_packet_size(PACKET_BYTES_WANTED);
     PROGRAM.clone_into(&mut login.library_name);
     login.client_pid = 0;
+    // It is what the crate sends by itself, too. Without it a server sends 4 KiB of a long text and says nothing (`TEXTSIZE`), may cut results
+    // (`ROWCOUNT`), and reads NULLs and quotes otherwise (`ANSI_DEFAULTS`).
+    login.option_flags2.odbc = true;
     login.type_flags = TypeFlags {
         read_only_intent: settings.application_intent == Intent::ReadOnly,
         ..TypeFlags::default()

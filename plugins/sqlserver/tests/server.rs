@@ -21,6 +21,8 @@ fn nothing_is_said_before_tls_but_what_must_be() {
     assert_eq!(wire.sent_kinds(), [PRELOGIN, LOGIN]);
     let login = &wire.sent[1].2;
     assert_eq!(login[4..8], [4, 0, 0, 0x74]);
+    // `fODBC`: long texts, and all rows, come whole.
+    assert_eq!(login[25] & 0b10, 0b10);
     let says = |text: &str| {
         login
             .windows(2 * text.len())
