@@ -1,7 +1,7 @@
 //! Filters and orders that a source can never do are refused by the test and the publication, before anybody pays for them.
 
 use serde_json::{Value, json};
-use souk_tests::{Answer, Company, MariaDb, PgCluster};
+use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster};
 
 use crate::pages::sqlite_file;
 use crate::{host, unique};
@@ -138,7 +138,7 @@ async fn what_postgres_cannot_compare_is_refused() {
     }
 }
 
-/// The same of documents and bytes in MariaDB and in a SQLite file.
+/// The same of documents, lists and bytes in MariaDB, in a SQLite file and in DuckDB; what only leaves as a text and is compared with one goes on.
 #[tokio::test]
 async fn what_other_sources_cannot_compare_is_refused() {
     let seller = host().await.company(&unique("goods")).await;
@@ -147,10 +147,20 @@ async fn what_other_sources_cannot_compare_is_refused() {
     let mariadb = seller.mariadb(server, &server.database(sql)).await;
     let sql = "CREATE TABLE goods (id INTEGER PRIMARY KEY, raw BLOB, doc JSON, name TEXT); INSERT INTO goods VALUES (1, x'00ff', '{}', 'one')";
     let sqlite = seller.sqlite("goods.db", sqlite_file(sql).await).await;
+    let server = DuckDb::start();
+    server.admin("CREATE SCHEMA shelf");
+    server.admin(
+        "CREATE TABLE shelf.goods AS SELECT 1 AS id, 'one' AS name, [1] AS list, '{}'::JSON AS doc, '\\x00'::BLOB AS raw, \
+         'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID AS serial",
+    );
+    let duckdb = seller.duckdb(&server, "shelf").await;
     for (connection, column, native) in [
         (&mariadb, "raw", "blob"),
         (&sqlite, "raw", "BLOB"),
         (&sqlite, "doc", "JSON"),
+        (&duckdb, "raw", "BLOB"),
+        (&duckdb, "doc", "JSON"),
+        (&duckdb, "list", "INTEGER[]"),
     ] {
         let endpoint = saved(&seller, connection, json!({"filters": ["name", column]})).await;
         let named = format!("\"{column}\" in filters is {native}, which cannot be compared");
@@ -159,4 +169,11 @@ async fn what_other_sources_cannot_compare_is_refused() {
         let endpoint = saved(&seller, connection, sorts).await;
         tested(&seller, &endpoint).await.expect(200);
     }
+    let endpoint = saved(&seller, &duckdb, json!({"filters": ["serial"]})).await;
+    tested(&seller, &endpoint).await.expect(200);
+    let path = seller.path(&format!(
+        "/endpoints/{endpoint}/execute?serial=A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"
+    ));
+    let page = seller.client.get(&path).await.expect(200);
+    assert_eq!(page.at("/data/response/data"), &json!([{"id": 1}]));
 }

@@ -56,7 +56,7 @@ pub(super) async fn check(
     if !unsure.is_empty() && tried(&unsure).await.is_err() {
         for one in unsure {
             let answer = tried(&[one]).await;
-            if answer.is_err_and(|fault| is_impossible(dialect, &fault)) {
+            if answer.is_err_and(|fault| is_impossible(dialect, one.kind, &fault)) {
                 refused.push(one);
             }
         }
@@ -93,15 +93,26 @@ impl Use<'_> {
         self.compared.is_some() && matches!(self.kind, ColumnKind::Json | ColumnKind::Bytes)
     }
 
-    /// PostgreSQL has types that leave as texts and are none: points, XML, and what sellers make.
+    /// Types that leave as texts and are none: PostgreSQL's points, XML, and what sellers make; SQL Server's `xml` and `text`, BigQuery's places, a
+    /// `uuid` of Trino's.
     fn is_unsure(&self, dialect: Dialect) -> bool {
-        let is_text = || {
+        let is_one_of = |texts: &[&str]| {
             let name = self.native.split('(').next().unwrap_or_default();
-            matches!(name, "text" | "varchar" | "char" | "name")
+            texts.iter().any(|text| name.eq_ignore_ascii_case(text))
         };
-        match self.kind {
-            ColumnKind::Json => true,
-            ColumnKind::Text => dialect == Dialect::Postgres && !is_text(),
+        // Elsewhere pages are counted, and need no comparison to be sorted.
+        let is_compared = self.compared.is_some() && !self.native.is_empty();
+        match (self.kind, dialect) {
+            (ColumnKind::Json, _) => true,
+            (ColumnKind::Text, Dialect::Postgres) => {
+                !is_one_of(&["text", "varchar", "char", "name"])
+            }
+            (ColumnKind::Text, Dialect::MsSql) => {
+                is_compared && !is_one_of(&["nvarchar", "varchar", "nchar", "char"])
+            }
+            (ColumnKind::Text, Dialect::BigQuery | Dialect::Generic) => {
+                is_compared && !is_one_of(&["string", "varchar", "text", "char"])
+            }
             _ => false,
         }
     }
@@ -116,15 +127,23 @@ impl Use<'_> {
 
 /// Whether the source says that it has no such comparison. What went wrong otherwise says nothing about the column: not every type has a
 /// value that is written as an empty text.
-fn is_impossible(dialect: Dialect, fault: &Fault) -> bool {
+fn is_impossible(dialect: Dialect, kind: ColumnKind, fault: &Fault) -> bool {
     let is_sources = fault.blame == Blame::Source && fault.kind == FaultKind::SourceError;
-    match (dialect, fault.source_code.as_deref()) {
+    let code = fault.source_code.as_deref().unwrap_or_default();
+    let says_so = match (dialect, kind) {
         // No such operator, other types, more than one operator; and composites, of which PostgreSQL reads no value that is bound.
-        (Dialect::Postgres, code) => {
-            is_sources && matches!(code, Some("42883" | "42804" | "42725" | "0A000"))
+        (Dialect::Postgres, _) => matches!(code, "42883" | "42804" | "42725" | "0A000"),
+        // Of `xml`, of `text` and `ntext`, of types that do not fit.
+        (Dialect::MsSql, ColumnKind::Text) => matches!(code, "305" | "306" | "402"),
+        // It reads no text as one of its places and spans, and says of all that it cannot do the same.
+        (Dialect::BigQuery, ColumnKind::Text) => code == "invalidQuery",
+        // Trino's. Others read a text as what it is compared with.
+        (Dialect::Generic, ColumnKind::Text) => {
+            matches!(code, "TYPE_MISMATCH" | "OPERATOR_NOT_FOUND")
         }
-        _ => is_sources,
-    }
+        _ => true,
+    };
+    is_sources && says_so
 }
 
 /// A test goes on with the rest, however long trials take.
@@ -187,26 +206,70 @@ mod tests {
     /// What says nothing about the column refuses nothing.
     #[test]
     fn only_a_missing_comparison_refuses() {
-        let of = |dialect, code: &str| {
+        let of = |dialect, kind, code: &str| {
             let fault = Fault::new(Blame::Source, FaultKind::SourceError, "it cannot");
             let source_code = Some(code.to_owned());
             is_impossible(
                 dialect,
+                kind,
                 &Fault {
                     source_code,
                     ..fault
                 },
             )
         };
+        let (json, text) = (ColumnKind::Json, ColumnKind::Text);
         for code in ["42883", "42804", "42725", "0A000"] {
-            assert!(of(Dialect::Postgres, code), "{code}");
+            assert!(of(Dialect::Postgres, text, code), "{code}");
         }
         for code in ["XX000", "42602", "42P01"] {
-            assert!(!of(Dialect::Postgres, code), "{code}");
+            assert!(!of(Dialect::Postgres, text, code), "{code}");
         }
-        assert!(of(Dialect::MySql, "1235"));
+        assert!(of(Dialect::MySql, json, "1235"));
+        for (dialect, refuses, other) in [
+            // A text that is no `uniqueidentifier`, a row that is locked.
+            (Dialect::MsSql, "305", "8169"),
+            (Dialect::MsSql, "402", "1222"),
+            (Dialect::BigQuery, "invalidQuery", "backendError"),
+            (Dialect::Generic, "TYPE_MISMATCH", "INVALID_CAST_ARGUMENT"),
+        ] {
+            assert!(of(dialect, text, refuses), "{refuses}");
+            assert!(!of(dialect, text, other), "{other}");
+        }
         let late = Fault::new(Blame::Source, FaultKind::Timeout, "it is late");
-        assert!(!is_impossible(Dialect::MySql, &late));
+        assert!(!is_impossible(Dialect::MySql, json, &late));
+    }
+
+    /// What is a text is not tried; what only leaves as one is, where callers may compare it.
+    #[test]
+    fn texts_that_are_none_are_tried() {
+        let of = |dialect, native, is_filter| {
+            let one = Use {
+                member: "filters",
+                column: "c",
+                kind: ColumnKind::Text,
+                native,
+                compared: match is_filter {
+                    true => Some(&[Operator::Eq]),
+                    false => None,
+                },
+            };
+            one.is_unsure(dialect)
+        };
+        for (dialect, text, none) in [
+            (Dialect::Postgres, "varchar(9)", "point"),
+            (Dialect::MsSql, "nvarchar(40)", "xml"),
+            (Dialect::MsSql, "varchar(max)", "text"),
+            (Dialect::BigQuery, "STRING", "GEOGRAPHY"),
+            (Dialect::Generic, "VARCHAR", "uuid"),
+        ] {
+            assert!(!of(dialect, text, true), "{text}");
+            assert!(of(dialect, none, true), "{none}");
+            assert_eq!(of(dialect, none, false), dialect == Dialect::Postgres);
+        }
+        // A connector that says no types, and sources that compare everything with a text.
+        assert!(!of(Dialect::Generic, "", true));
+        assert!(!of(Dialect::MySql, "enum", true) && !of(Dialect::ClickHouse, "UUID", true));
     }
 
     /// Whatever a trial does, the test has time left, and PostgreSQL reads nothing for it.
