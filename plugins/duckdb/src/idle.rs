@@ -6,10 +6,18 @@ const KEPT_MAX: usize = 8;
 /// For so many seconds at the most: until the next statement its transaction is open, which keeps old versions of rows.
 const KEPT_S: u64 = 2;
 
+/// A connection that a statement has left, with its transaction.
+#[derive(Debug, PartialEq)]
+pub struct Left {
+    pub connection: String,
+    /// Its clocks were put to UTC.
+    pub is_in_utc: bool,
+}
+
 #[derive(Default)]
 pub struct Idle {
     /// With the time at which each was left, the last one behind all others.
-    kept: Vec<(String, u64)>,
+    kept: Vec<(Left, u64)>,
 }
 
 impl Idle {
@@ -17,26 +25,26 @@ impl Idle {
         self.kept.len() < KEPT_MAX
     }
 
-    pub fn keep(&mut self, connection: String, now: u64) {
-        self.kept.push((connection, now));
+    pub fn keep(&mut self, left: Left, now: u64) {
+        self.kept.push((left, now));
     }
 
     /// The one that was left last.
-    pub fn take(&mut self) -> Option<String> {
-        self.kept.pop().map(|(connection, _)| connection)
+    pub fn take(&mut self) -> Option<Left> {
+        self.kept.pop().map(|(left, _)| left)
     }
 
     /// Lets those go that were left too long ago. The host's clock may fall.
     pub fn old(&mut self, now: u64) -> Vec<String> {
         let is_old = |since: u64| !(since..=since.saturating_add(KEPT_S)).contains(&now);
         let old = self.kept.extract_if(.., |(_, since)| is_old(*since));
-        old.map(|(connection, _)| connection).collect()
+        old.map(|(left, _)| left.connection).collect()
     }
 
     /// Lets all go.
     pub fn all(&mut self) -> Vec<String> {
         let all = std::mem::take(&mut self.kept).into_iter();
-        all.map(|(connection, _)| connection).collect()
+        all.map(|(left, _)| left.connection).collect()
     }
 }
 
@@ -44,20 +52,27 @@ impl Idle {
 mod tests {
     use super::*;
 
+    fn left(number: usize) -> Left {
+        Left {
+            connection: number.to_string(),
+            is_in_utc: number == 3,
+        }
+    }
+
     #[test]
     fn the_last_is_the_next() {
         let mut idle = Idle::default();
         for (number, now) in [10, 11, 12, 12].into_iter().enumerate() {
             assert!(idle.has_room());
-            idle.keep(number.to_string(), now);
+            idle.keep(left(number), now);
         }
-        assert_eq!(idle.take().as_deref(), Some("3"));
+        assert_eq!(idle.take(), Some(left(3)));
         assert!(idle.old(12).is_empty());
         assert_eq!(idle.old(13), ["0"]);
         assert_eq!(idle.old(11), ["2"]);
         assert_eq!(idle.all(), ["1"]);
         assert_eq!(idle.take(), None);
-        (0..KEPT_MAX).for_each(|number| idle.keep(number.to_string(), 0));
+        (0..KEPT_MAX).for_each(|number| idle.keep(left(number), 0));
         assert!(!idle.has_room());
     }
 }

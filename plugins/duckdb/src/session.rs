@@ -20,7 +20,7 @@ use souk_sdk::{
 
 use crate::catalog;
 use crate::errors::{cancelled, endless, is_undone, malformed, told, too_slow, unwelcome};
-use crate::idle::Idle;
+use crate::idle::{Idle, Left};
 use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
 use crate::parsed::{self, Known, Parsed, question};
 use crate::protocol::{self, Answer, Prepared as Rows, connect, fetch, prepare};
@@ -56,6 +56,8 @@ const NOBODY: u32 = 0;
 
 pub struct Session {
     settings: Settings,
+    /// What puts a connection to where tables are.
+    uses: String,
     outgoing: Outgoing,
     idle: Idle,
     shapes: Shapes<Type>,
@@ -77,9 +79,10 @@ struct Job {
     work: Work,
     stage: Stage,
     limits: Limits,
-    /// Its connection at the server, and whether another request has left it.
+    /// Its connection at the server, whether another request has left it, and whether its clocks are put to UTC.
     connection: Option<String>,
     is_handed_on: bool,
+    is_in_utc: bool,
     /// What more rows are asked for by.
     result: Vec<u8>,
     answers: u32,
@@ -135,8 +138,10 @@ impl Machine for Session {
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        let settings = Settings::parse(&settings)?;
         Ok(Session {
-            settings: Settings::parse(&settings)?,
+            uses: uses(&settings),
+            settings,
             outgoing: Outgoing::default(),
             idle: Idle::default(),
             shapes: Shapes::default(),
@@ -169,6 +174,7 @@ impl Machine for Session {
                     limits,
                     connection: None,
                     is_handed_on: false,
+                    is_in_utc: false,
                     result: Vec::new(),
                     answers: 0,
                     tries: 0,
@@ -311,12 +317,21 @@ impl Session {
             }
             _ => return self.connect(job, step),
         };
-        let Some(connection) = self.idle.take() else {
+        let Some(left) = self.idle.take() else {
             return self.connect(job, step);
         };
+        let uses = match self.settings.stays_used() {
+            true => "",
+            false => self.uses.as_str(),
+        };
+        let zone = match self.is_elsewhere && !left.is_in_utc {
+            true => IN_UTC,
+            false => "",
+        };
         // It stays where it is, since it may have to be asked again.
-        let text = format!("{LEAVE}{}{text}", self.begins());
-        (job.connection, job.is_handed_on) = (Some(connection), true);
+        let text = [LEAVE, uses, zone, BEGIN, text].concat();
+        (job.connection, job.is_handed_on) = (Some(left.connection), true);
+        job.is_in_utc = left.is_in_utc || self.is_elsewhere;
         self.ask_statement(job, Stage::Ask, &text, step);
     }
 
@@ -480,15 +495,16 @@ impl Session {
                 statement.read.named.as_str()
             }
             Work::Ping { .. } => READ,
-            _ => return self.ask_within(&mut job.work),
+            _ => return self.ask_within(job),
         };
         Next::Statement(Stage::Check, question(text))
     }
 
     /// What is asked, behind what begins its transaction.
-    fn ask_within(&self, work: &mut Work) -> Next {
+    fn ask_within(&self, job: &mut Job) -> Next {
+        job.is_in_utc = self.is_elsewhere;
         let begins = self.begins();
-        match work {
+        match &mut job.work {
             Work::Query { statement, .. } => {
                 Next::Statement(Stage::Ask, begins + &std::mem::take(&mut statement.filled))
             }
@@ -497,16 +513,11 @@ impl Session {
         }
     }
 
-    /// What stands before a statement: DuckDB parses all of a message before it runs any of it, runs one statement after the other up to the first that
-    /// fails, and answers the rows of the first that has some, which these have not.
+    /// What stands before the first statement of a connection: DuckDB parses all of a message before it runs any of it, runs one statement after the other up
+    /// to the first that fails, and answers the rows of the first that has some, which these have not.
     fn begins(&self) -> String {
         let zone = if self.is_elsewhere { IN_UTC } else { "" };
-        let Some((database, schema)) = &self.settings.database else {
-            return format!("{zone}{BEGIN}");
-        };
-        let names = [Some(database), schema.as_ref()].into_iter().flatten();
-        let names: Vec<String> = names.map(|name| identifier(name)).collect();
-        format!("USE {}; {zone}{BEGIN}", names.join("."))
+        [self.uses.as_str(), zone, BEGIN].concat()
     }
 
     /// A statement was carried out.
@@ -522,7 +533,7 @@ impl Session {
                     }
                     _ => parsed.judge(0)?,
                 }
-                Ok(self.ask_within(work))
+                Ok(self.ask_within(job))
             }
             (Stage::Begin, Work::Ping { .. }) => {
                 Ok(Next::Statement(Stage::Probe, PROBE.to_owned()))
@@ -552,7 +563,13 @@ impl Session {
             && let Some(connection) = job.connection.take()
         {
             match is_left {
-                true => self.idle.keep(connection, step.now()),
+                true => self.idle.keep(
+                    Left {
+                        connection,
+                        is_in_utc: job.is_in_utc,
+                    },
+                    step.now(),
+                ),
                 false => self.outgoing.end_beside(connection, step),
             }
         }
@@ -609,6 +626,16 @@ fn parsed_of(rows: &Rows<'_>) -> Result<Parsed, Error> {
         Ok(())
     })?;
     parsed.ok_or_else(malformed)
+}
+
+/// What puts a connection to where tables are that a statement names without.
+fn uses(settings: &Settings) -> String {
+    let Some((database, schema)) = &settings.database else {
+        return String::new();
+    };
+    let names = [Some(database), schema.as_ref()].into_iter().flatten();
+    let names: Vec<String> = names.map(|name| identifier(name)).collect();
+    format!("USE {}; ", names.join("."))
 }
 
 fn identifier(name: &str) -> String {

@@ -5,6 +5,8 @@ use souk_sdk::Error;
 
 /// A statement may run this long unless the settings say otherwise. The host's own deadline holds as well.
 const STATEMENT_TIMEOUT_MS: u32 = 30_000;
+/// The schema that every database has.
+const MAIN: &str = "main";
 
 /// JSON Schema of [`Settings`].
 pub const SCHEMA: &str = r#"{
@@ -60,6 +62,15 @@ impl Settings {
             false => Err(invalid("database must be database or database.schema")),
         }
     }
+
+    /// Whether a connection that was put to where tables are stays there. A schema that is dropped is not missed: DuckDB looks into `main` then, where a table
+    /// of the same name is another one. `main` cannot be dropped, and a database that is detached is missed.
+    pub fn stays_used(&self) -> bool {
+        match &self.database {
+            None => true,
+            Some((_, schema)) => schema.as_deref() == Some(MAIN),
+        }
+    }
 }
 
 fn invalid(message: &str) -> Error {
@@ -90,6 +101,16 @@ mod tests {
         let both = Some(("lake".into(), Some("shop".into())));
         assert_eq!(database("lake.shop"), both);
         assert!(parse(json!({})).ok().unwrap().database.is_none());
+    }
+
+    /// Of one name DuckDB says whether it is a database or a schema.
+    #[test]
+    fn what_may_be_dropped_is_used_anew() {
+        let stays = |more: Value| parse(more).ok().unwrap().stays_used();
+        assert!(stays(json!({})) && stays(json!({"database": "lake.main"})));
+        for name in ["lake", "lake.shop", "main"] {
+            assert!(!stays(json!({"database": name})), "{name}");
+        }
     }
 
     #[test]

@@ -587,6 +587,76 @@ fn connections_are_kept_until_nobody_asks() {
     assert_eq!(kinds(&talk), [CONNECT]);
 }
 
+/// A connection that is handed on is where its first statement has put it, with its clocks in UTC. A schema that may be dropped is used anew: DuckDB would look
+/// into another one in its place.
+#[test]
+fn what_is_set_stays_set() {
+    let asked = asked_within("SELECT 1");
+    for (database, first, next) in [
+        (json!({}), "", ""),
+        (
+            json!({"database": "lake.main"}),
+            "USE \"lake\".\"main\"; ",
+            "",
+        ),
+        (
+            json!({"database": "lake.shop"}),
+            "USE \"lake\".\"shop\"; ",
+            "USE \"lake\".\"shop\"; ",
+        ),
+        (
+            json!({"database": "lake"}),
+            "USE \"lake\"; ",
+            "USE \"lake\"; ",
+        ),
+    ] {
+        let mut talk = Talk::open(database).unwrap();
+        talk.cancel(0);
+        talk.submit(Talk::select());
+        for name in ["connected", "parsed_elsewhere"] {
+            talk.hears(0, reply(name)).unwrap();
+        }
+        let wanted = format!("{first}SET TimeZone = 'UTC'; {asked}");
+        assert_eq!(text(&talk.asked[0]), wanted);
+        talk.hears(0, reply("numbers")).unwrap();
+        for _ in 0..2 {
+            talk.submit(Talk::select());
+            assert_eq!(text(&talk.asked[0]), format!("ROLLBACK;\n{next}{asked}"));
+            talk.hears(0, reply("numbers")).unwrap();
+        }
+    }
+}
+
+/// One that was opened before the server's zone was known is put to UTC when it is handed on, once.
+#[test]
+fn what_was_not_set_is_set_when_it_is_handed_on() {
+    let mut talk = Talk::usual();
+    talk.cancel(0);
+    talk.submit(Talk::select());
+    for name in ["connected", "parsed_one", "numbers"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    talk.submit(query("SELECT 2", vec![], LIMITS));
+    for name in ["connected", "parsed_elsewhere", "numbers"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    let asked = asked_within("SELECT 1");
+    let in_utc = format!("ROLLBACK;\n{asked}");
+    let elsewhere = format!("ROLLBACK;\nSET TimeZone = 'UTC'; {asked}");
+    for wanted in [[&in_utc, &elsewhere], [&in_utc, &in_utc]] {
+        // The one that was left last comes first.
+        talk.submit(Talk::select());
+        talk.submit(Talk::select());
+        assert_eq!(
+            [0, 1].map(|at| text(&talk.asked[at])),
+            wanted.map(String::as_str)
+        );
+        for _ in 0..2 {
+            talk.hears(0, reply("numbers")).unwrap();
+        }
+    }
+}
+
 /// So it is where the last one fails, or is given up.
 #[test]
 fn no_connection_is_left_whatever_comes_last() {
