@@ -15,7 +15,7 @@ use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step, WireFault,
+    Step, Value, WireFault,
 };
 
 use crate::catalog;
@@ -94,8 +94,9 @@ struct Job {
 enum Work {
     Query {
         statement: Prepared,
-        /// The caller's values, as an error quotes them.
-        values: Vec<String>,
+        /// As it came: an error quotes the caller's values.
+        text: String,
+        values: Vec<Value>,
         reading: Reading,
     },
     Catalog {
@@ -259,7 +260,8 @@ fn begun(request: Request, texts: &mut Texts<statements::Read>) -> Result<(Work,
             let read = texts.read(&text, statements::read)?;
             let work = Work::Query {
                 statement: statements::prepare(&text, read, &parameters)?,
-                values: callers(&text, &parameters),
+                text,
+                values: parameters,
                 reading: Reading::new(Columns::Own),
             };
             Ok((work, limits))
@@ -609,7 +611,7 @@ fn refusal(job: &mut Job, message: &str) -> Result<Next, Error> {
         }
         (Stage::Connect, _) => Err(unwelcome(message)),
         (Stage::Check, _) => Err(parsed::unasked(message).unwrap_or_else(|| told(message, &[]))),
-        (_, Work::Query { values, .. }) => Err(told(message, values)),
+        (_, Work::Query { text, values, .. }) => Err(told(message, &callers(text, values))),
         _ => Err(told(message, &[])),
     }
 }
