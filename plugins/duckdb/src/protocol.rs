@@ -95,6 +95,8 @@ pub struct Prepared<'a> {
     pub names: &'a [u8],
     pub goes_on: bool,
     pub chunks: Chunks<'a>,
+    /// The one of them, where there is no other.
+    pub only: Option<Chunk<'a>>,
     /// What more rows are asked for by.
     pub result: &'a [u8],
 }
@@ -117,7 +119,7 @@ impl<'a> Chunks<'a> {
         self,
         types: &[Type],
         written: &[u8],
-        mut take: impl FnMut(&Chunk<'a>) -> Result<(), Error>,
+        mut take: impl FnMut(Chunk<'a>) -> Result<(), Error>,
     ) -> Result<Reader<'a>, Error> {
         let mut reader = self.reader;
         for _ in 0..self.count {
@@ -125,7 +127,7 @@ impl<'a> Chunks<'a> {
             if !reader.boolean()? {
                 return Err(malformed());
             }
-            take(&vectors::chunk(&mut reader, types, written)?)?;
+            take(vectors::chunk(&mut reader, types, written)?)?;
         }
         Ok(reader)
     }
@@ -192,7 +194,7 @@ fn connected(connection: &str, reader: &mut Reader<'_>) -> Result<Connected, Err
 }
 
 /// The types stand before the rows, and what the result is called behind them: all of it is gone through once, and the rows are read
-/// again when they are told.
+/// again when they are told, but where they are one chunk: of several each is let go before the next, since what is known of one takes memory.
 fn prepared(mut reader: Reader<'_>) -> Result<Prepared<'_>, Error> {
     reader.field(1)?;
     let (kinds, types) = reader.span(types::list)?;
@@ -210,7 +212,11 @@ fn prepared(mut reader: Reader<'_>) -> Result<Prepared<'_>, Error> {
         false => false,
     };
     let chunks = chunks(&mut reader, 4)?;
-    let mut rest = chunks.each(&kinds, types, |_| Ok(()))?;
+    let mut only = None;
+    let mut rest = chunks.each(&kinds, types, |chunk| {
+        only = (chunks.count == 1).then_some(chunk);
+        Ok(())
+    })?;
     rest.field(5)?;
     let result = rest.huge()?;
     rest.end()?;
@@ -220,6 +226,7 @@ fn prepared(mut reader: Reader<'_>) -> Result<Prepared<'_>, Error> {
         names,
         goes_on,
         chunks,
+        only,
         result,
     })
 }

@@ -52,8 +52,14 @@ impl Reading {
     ) -> Result<(), Error> {
         let shape = self.shape_of(shapes, first)?;
         step.columns(id, shape.number, shape.columns.describe());
+        if let Some(chunk) = &first.only {
+            tell(&mut self.told, &shape, id, chunk, limits, step)?;
+        }
         self.shape = Some((shape, first.types.to_vec()));
-        self.rows(id, first.chunks, limits, step).map(drop)
+        match first.only {
+            Some(_) => Ok(()),
+            None => self.rows(id, first.chunks, limits, step).map(drop),
+        }
     }
 
     /// Tells more rows, of the answer of that number.
@@ -77,18 +83,9 @@ impl Reading {
         step: &mut Step,
     ) -> Result<Reader<'a>, Error> {
         let (shape, written) = self.shape.as_ref().ok_or_else(malformed)?;
-        let room = value_bytes_max(limits);
         let told = &mut self.told;
-        chunks.each(&shape.types, written, |chunk: &Chunk<'_>| {
-            let mut batches = told.page(shape, limits);
-            for row in 0..chunk.rows {
-                let full = batches
-                    .row(|place, kind, into| push(kind, &chunk.columns[place], row, into, room))?;
-                full.into_iter().for_each(|batch| step.batch(id, batch));
-            }
-            let rest = batches.rest();
-            rest.into_iter().for_each(|batch| step.batch(id, batch));
-            Ok(())
+        chunks.each(&shape.types, written, |chunk| {
+            tell(told, shape, id, &chunk, limits, step)
         })
     }
 
@@ -120,6 +117,27 @@ impl Reading {
             Ok((columns, types))
         })
     }
+}
+
+/// Tells the rows of a chunk.
+fn tell(
+    told: &mut Told,
+    shape: &Shape<Type>,
+    id: u32,
+    chunk: &Chunk<'_>,
+    limits: &Limits,
+    step: &mut Step,
+) -> Result<(), Error> {
+    let room = value_bytes_max(limits);
+    let mut batches = told.page(shape, limits);
+    for row in 0..chunk.rows {
+        let full =
+            batches.row(|place, kind, into| push(kind, &chunk.columns[place], row, into, room))?;
+        full.into_iter().for_each(|batch| step.batch(id, batch));
+    }
+    let rest = batches.rest();
+    rest.into_iter().for_each(|batch| step.batch(id, batch));
+    Ok(())
 }
 
 fn catalog(own: &[Column]) -> Result<Vec<Column>, Error> {

@@ -27,8 +27,7 @@ use crate::protocol::{self, Answer, Prepared as Rows, connect, fetch, prepare};
 use crate::reading::{Columns, Reading};
 use crate::settings::{self, Settings};
 use crate::statements::{self, Prepared};
-use crate::types::{self, Type};
-use crate::wire::Reader;
+use crate::types::Type;
 
 /// A server sends 24,576 rows at once, unless it is told otherwise (`quack_fetch_batch_chunks`): what they may be long.
 const RESPONSE_BYTES_MAX: u64 = 24 << 20;
@@ -618,16 +617,10 @@ fn refusal(job: &mut Job, message: &str) -> Result<Next, Error> {
 
 /// What the parser has said, which is one row.
 fn parsed_of(rows: &Rows<'_>) -> Result<Parsed, Error> {
-    let kinds = types::list(&mut Reader::new(rows.types))?;
-    let mut parsed = None;
-    rows.chunks.each(&kinds, rows.types, |chunk| {
-        match chunk.rows == 1 && parsed.is_none() {
-            true => parsed = Some(Parsed::read(chunk)?),
-            false => return Err(malformed()),
-        }
-        Ok(())
-    })?;
-    parsed.ok_or_else(malformed)
+    match &rows.only {
+        Some(chunk) if chunk.rows == 1 => Parsed::read(chunk),
+        _ => Err(malformed()),
+    }
 }
 
 /// What puts a connection to where tables are that a statement names without.

@@ -82,6 +82,17 @@ pub fn boolean(found: &Found<'_, '_>) -> Result<bool, Error> {
 
 /// A whole number of at most 64 bits that has a sign, or of 32 that has none.
 pub fn integer(kind: &Type, found: &Found<'_, '_>) -> Result<i64, Error> {
+    // Most are of one of these widths, for which 128 bits are a detour.
+    if !matches!(kind, Type::Unsigned(_))
+        && let Found::Fixed(bytes) = found
+    {
+        if let Ok(bytes) = <[u8; 8]>::try_from(*bytes) {
+            return Ok(i64::from_le_bytes(bytes));
+        }
+        if let Ok(bytes) = <[u8; 4]>::try_from(*bytes) {
+            return Ok(i32::from_le_bytes(bytes).into());
+        }
+    }
     i64::try_from(whole(kind, found)?).map_err(|_| malformed())
 }
 
