@@ -18,6 +18,10 @@ const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
 const MEMORY_FACTOR: u64 = 10;
 /// What stands in an answer beside the values: names and types, lengths, marks of NULL.
 const OVERHEAD_BYTES: u64 = 1 << 20;
+/// What an address has beside what stands in every one, so that it is written without being moved.
+const PATH_BYTES: usize = 400;
+/// What a part of a form has beside its boundary and its value.
+const PART_BYTES: usize = 70;
 
 /// How much a user's profile leaves to us: the value that its setting `readonly` has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +38,8 @@ pub enum Profile {
 pub struct Api {
     user: Option<String>,
     password: String,
-    database: Option<String>,
+    /// What stands in every address behind the name of its statement.
+    usual: String,
     timeout_ms: u32,
     pub profile: Profile,
     /// Whether the server knows how to write JSON as text.
@@ -43,11 +48,15 @@ pub struct Api {
 
 impl Api {
     pub fn new(settings: Settings) -> Api {
+        let mut usual = format!("&default_format={FORMAT}&wait_end_of_query=1");
+        if let Some(database) = &settings.database {
+            add(&mut usual, "database", database);
+        }
         Api {
+            usual,
             timeout_ms: settings.statement_timeout_ms(),
             user: settings.username,
             password: settings.password,
-            database: settings.database,
             profile: Profile::Free,
             writes_json: false,
         }
@@ -97,17 +106,17 @@ impl Api {
     }
 
     fn path(&self, query_id: &str) -> String {
-        let mut path = format!("/?query_id={query_id}&default_format={FORMAT}&wait_end_of_query=1");
-        if let Some(database) = &self.database {
-            add(&mut path, "database", database);
+        let mut path = String::with_capacity(PATH_BYTES + self.usual.len());
+        for part in ["/?query_id=", query_id, self.usual.as_str()] {
+            path.push_str(part);
         }
         path
     }
 
     fn hold(&self, path: &mut String) {
         match self.profile {
-            Profile::Free => add(path, "readonly", "1"),
-            Profile::ReadOnly => add(path, "readonly", "2"),
+            Profile::Free => path.push_str("&readonly=1"),
+            Profile::ReadOnly => path.push_str("&readonly=2"),
             Profile::Fixed => {}
         }
     }
@@ -131,7 +140,7 @@ impl Api {
              &cancel_http_readonly_queries_on_client_close=1"
         );
         if self.writes_json {
-            add(path, "output_format_binary_write_json_as_string", "1");
+            path.push_str("&output_format_binary_write_json_as_string=1");
         }
     }
 
@@ -177,24 +186,27 @@ fn form(request: &mut HttpRequest, text: &str, values: &[Vec<u8>]) {
     let mut boundary = "souk-end-of-part".to_owned();
     let occurs = |boundary: &str| {
         let mut all = values.iter().map(Vec::as_slice).chain([text.as_bytes()]);
-        all.any(|value| {
-            value
-                .windows(boundary.len())
-                .any(|part| part == boundary.as_bytes())
-        })
+        all.any(|value| has(value, boundary.as_bytes()))
     };
     // Each round it is longer than anything that was made for the one before.
     while occurs(&boundary) {
         boundary.push('-');
     }
-    let mut body = Vec::with_capacity(text.len() + 100 * (values.len() + 1));
+    let bytes: usize = values.iter().map(Vec::len).sum();
+    let parts = PART_BYTES + boundary.len();
+    let mut body = Vec::with_capacity(text.len() + bytes + parts * (values.len() + 2));
     let mut part = |name: &str, value: &[u8]| {
-        body.extend_from_slice(
-            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n")
-                .as_bytes(),
-        );
-        body.extend_from_slice(value);
-        body.extend_from_slice(b"\r\n");
+        for piece in [
+            b"--".as_slice(),
+            boundary.as_bytes(),
+            b"\r\nContent-Disposition: form-data; name=\"",
+            name.as_bytes(),
+            b"\"\r\n\r\n",
+            value,
+            b"\r\n",
+        ] {
+            body.extend_from_slice(piece);
+        }
     };
     part("query", text.as_bytes());
     for (place, value) in values.iter().enumerate() {
@@ -206,6 +218,16 @@ fn form(request: &mut HttpRequest, text: &str, values: &[Vec<u8>]) {
         &format!("multipart/form-data; boundary={boundary}"),
     ));
     request.body = body;
+}
+
+/// Whether a part stands anywhere in a value.
+fn has(value: &[u8], part: &[u8]) -> bool {
+    let Some(first) = part.first() else {
+        return true;
+    };
+    let begins = value.iter().enumerate().filter(|(_, byte)| *byte == first);
+    let mut rests = begins.map(|(at, _)| &value[at..]);
+    rests.any(|rest| rest.starts_with(part))
 }
 
 /// Texts of bound values, in their order.

@@ -6,7 +6,7 @@ use souk_sdk::statements::{Places, callers_values};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Batch, Column, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need,
-    Query, Request, Step, WireFault,
+    Query, Request, Step, Value, WireFault,
 };
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -66,8 +66,9 @@ struct Asked {
     id: u32,
     query_id: String,
     limits: Limits,
-    /// The caller's values, where it has any.
-    callers: Option<Vec<String>>,
+    /// As it was asked: an error is held against the caller's values.
+    text: String,
+    values: Vec<Value>,
     is_cancelled: bool,
 }
 
@@ -109,7 +110,7 @@ impl Machine for Session {
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
         let begun = match request {
-            Request::Query(query) => self.query(id, &query, step),
+            Request::Query(query) => self.query(id, query, step),
             Request::Schema(filter) => {
                 let (text, parameters) = catalog::statement(&filter);
                 let limits = filter.limits;
@@ -118,7 +119,7 @@ impl Machine for Session {
                     parameters,
                     limits,
                 };
-                self.query(id, &query, step)
+                self.query(id, query, step)
             }
             Request::Ping(limits) => {
                 let (http, query_id) = self.next();
@@ -231,11 +232,10 @@ impl Session {
         self.jobs.retain(|job| !which(&job.work));
     }
 
-    fn query(&mut self, id: u32, query: &Query, step: &mut Step) -> Result<(), Error> {
+    fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
         let places = self.texts.read(&query.text, statements::read)?;
         let text = statements::prepare(&query.text, &places, &query.parameters)?;
         let values = texts(&query.parameters)?;
-        let has_callers = callers_values(&query.text, values.len()) > 0;
         let (http, query_id) = self.next();
         step.request(
             self.api
@@ -247,7 +247,8 @@ impl Session {
                 id,
                 query_id,
                 limits: query.limits,
-                callers: has_callers.then(|| callers(&query.text, &query.parameters)),
+                text: query.text,
+                values: query.parameters,
                 is_cancelled: false,
             }),
         });
@@ -260,7 +261,7 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<(), Error> {
-        let response = answer(outcome, None)?;
+        let response = answer(outcome).map_err(|refused| refused.blame(None))?;
         let mut reader = Reader(&response.body);
         let columns = head(&mut reader)?;
         let [(_, version_type), (_, readonly_type)] = columns[..] else {
@@ -305,7 +306,11 @@ impl Session {
         if asked.is_cancelled {
             return Err(cancelled());
         }
-        let response = answer(outcome, asked.callers.as_deref())?;
+        let response = answer(outcome).map_err(|refused| {
+            let has_callers = callers_values(&asked.text, asked.values.len()) > 0;
+            let callers = has_callers.then(|| callers(&asked.text, &asked.values));
+            refused.blame(callers.as_deref())
+        })?;
         let shape = self.shape(&response.body)?;
         let batches = decode(
             &shape,
@@ -371,34 +376,49 @@ fn foreign(response: HttpResponse) -> Error {
     }
 }
 
+/// Why there are no rows.
+enum Refused {
+    /// The server says so.
+    Told(ServerError),
+    Failed(Error),
+}
+
+impl Refused {
+    /// The error of the contract. `callers`: the caller's values, of a statement that has any.
+    fn blame(self, callers: Option<&[String]>) -> Error {
+        match self {
+            Refused::Told(error) => error.blame(callers),
+            Refused::Failed(error) => error,
+        }
+    }
+}
+
 /// A response that holds rows and nothing else.
-fn answer(
-    outcome: Result<HttpResponse, HttpFailure>,
-    callers: Option<&[String]>,
-) -> Result<HttpResponse, Error> {
-    let response = outcome.map_err(|failure| failure.within("64 MiB"))?;
+fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse, Refused> {
+    let response = outcome.map_err(|failure| Refused::Failed(failure.within("64 MiB")))?;
     let has_code = response.header("x-clickhouse-exception-code").is_some();
     if response.status != 200 || has_code {
         return Err(match ServerError::of(&response) {
-            Some(error) => error.blame(callers),
-            None => foreign(response),
+            Some(error) => Refused::Told(error),
+            None => Refused::Failed(foreign(response)),
         });
     }
     let tag = response.header("x-clickhouse-exception-tag");
     if let Some(error) = ServerError::behind(&response.body, tag) {
-        return Err(error.blame(callers));
+        return Err(Refused::Told(error));
     }
-    match response.header("x-clickhouse-format") {
-        Some(FORMAT) | None if says_its_end(&response) => Ok(response),
-        Some(FORMAT) | None => Err(Error::source_failed(
+    let wrong = match response.header("x-clickhouse-format") {
+        Some(FORMAT) | None if says_its_end(&response) => return Ok(response),
+        Some(FORMAT) | None => Error::source_failed(
             "bad_answer_without_end",
             "the answer does not say where it ends, so that a part of it could be taken for the whole: a proxy before ClickHouse must keep Content-Length or chunks",
-        )),
-        Some(_) => Err(Error::source_failed(
+        ),
+        Some(_) => Error::source_failed(
             "other_format",
             "the statement chooses a format of its own: leave FORMAT out",
-        )),
-    }
+        ),
+    };
+    Err(Refused::Failed(wrong))
 }
 
 /// Whether an answer says where it ends. No mark stands behind its last row: of one that ends with its connection, as of HTTP/1.0, whatever has arrived
