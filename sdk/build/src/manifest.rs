@@ -13,7 +13,7 @@ pub struct Manifest {
     pub components: Vec<Component>,
     /// `[package.metadata.souk] c = true`: there is C inside.
     pub c: bool,
-    /// `[package.metadata.souk.env]`: for the build scripts of its dependencies.
+    /// `[package.metadata.souk.env]`: for the build scripts of its dependencies. `{dir}` in it is the package's own directory.
     pub env: BTreeMap<String, String>,
     /// `[package.metadata.souk] features = […]`: switched on for the component only.
     pub features: Vec<String>,
@@ -136,12 +136,18 @@ impl Manifest {
             });
         }
         let souk = file.package.metadata.souk;
+        // A build script runs in the directory of its own package.
+        let here = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+        let here = here.display().to_string();
+        let env = souk.env.into_iter();
         Ok(Manifest {
             dir: dir.to_path_buf(),
             package: file.package.name,
             components,
             c: souk.c,
-            env: souk.env,
+            env: env
+                .map(|(name, value)| (name, value.replace("{dir}", &here)))
+                .collect(),
             features: souk.features,
             opt_level: souk.opt_level,
             bundle: souk.bundle,
@@ -159,7 +165,7 @@ mod tests {
         let manifest = Manifest::parse(
             Path::new("/plugins/sqlite"),
             "[package]\nname = \"souk-connector-sqlite\"\nversion.workspace = true\n\
-             [package.metadata.souk]\nc = true\nenv = { FLAGS = \"-O\" }\n[lib]\ncrate-type = [\"cdylib\", \"lib\"]",
+             [package.metadata.souk]\nc = true\nenv = { FLAGS = \"-O\", CPATH = \"{dir}/c\" }\n[lib]\ncrate-type = [\"cdylib\", \"lib\"]",
         )
         .unwrap();
         assert_eq!(manifest.components[0].name, "sqlite");
@@ -169,6 +175,8 @@ mod tests {
         );
         assert!(manifest.c);
         assert_eq!(manifest.env["FLAGS"], "-O");
+        let here = std::path::absolute("/plugins/sqlite").unwrap();
+        assert_eq!(manifest.env["CPATH"], format!("{}/c", here.display()));
     }
 
     #[test]
