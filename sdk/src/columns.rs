@@ -3,7 +3,7 @@
 //! Only flat buffers, so that crossing to the host is a memcpy. The validity bitmap comes into being with the
 //! first NULL: a column without one costs nothing for it.
 
-use crate::{Chunk, Column, ColumnData, ColumnType, Error, VarLen};
+use crate::{Chunk, Column, ColumnData, ColumnType, Error, VarLen, short};
 use serde_json::value::RawValue;
 
 /// A batch is cut at this many rows or bytes of values: small enough to stream, large enough that its overhead vanishes.
@@ -302,7 +302,7 @@ impl ColumnBuilder {
             return Err(mismatch(self.kind));
         };
         let end = i32::try_from(bytes.len() + value.len()).map_err(|_| too_long())?;
-        bytes.extend_from_slice(value);
+        short::append(bytes, value);
         offsets.push(end);
         self.valid();
         Ok(())
