@@ -1,12 +1,14 @@
 //! Prepared statements over SQLite's C interface. A page is thousands of values, and rusqlite asks SQLite three times what one of
-//! them is: of 1,000 rows that took longer than the statement did.
+//! them is: of 1,000 rows that took longer than the statement did. Nor is SQLite asked at all where a value is stored as nothing but
+//! what it is ([`Stored`]): between two languages even the shortest call is one, with a look at the stack and at the time.
 #![allow(unsafe_code)]
 
 use crate::errors;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use souk_sdk::Error;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
 
@@ -88,7 +90,10 @@ impl Prepared {
     /// Begins to run it with these values, of which there are as many as [parameters](Self::parameters).
     pub fn run(&mut self, values: &[Bound<'_>]) -> Result<Rows<'_>, Error> {
         // What is bound stays for as long as it runs: dropping it ends both.
-        let rows = Rows { statement: self };
+        let rows = Rows {
+            statement: self,
+            columns: 0,
+        };
         for (parameter, value) in (1..).zip(values) {
             rows.statement.bind(parameter, value)?;
         }
@@ -184,16 +189,30 @@ fn failure(connection: &Connection, is_bound: bool) -> Error {
 /// A statement that runs. Dropping it ends that.
 pub struct Rows<'s> {
     statement: &'s mut Prepared,
+    /// How many there are; 0 before the first row. A statement is only planned anew before that.
+    columns: usize,
 }
 
 impl Rows<'_> {
     #[inline]
     pub fn next(&mut self) -> Result<Option<Row<'_>>, Error> {
+        let raw = self.statement.raw;
         // SAFETY: the statement is alive, and whoever had the row before has given it back.
-        match unsafe { ffi::sqlite3_step(self.statement.raw) } {
-            ffi::SQLITE_ROW => Ok(Some(Row {
-                statement: self.statement,
-            })),
+        match unsafe { ffi::sqlite3_step(raw) } {
+            ffi::SQLITE_ROW => {
+                // SAFETY: the statement is alive, and stands on a row.
+                let first = unsafe {
+                    if self.columns == 0 {
+                        self.columns = usize::try_from(ffi::sqlite3_column_count(raw)).unwrap_or(0);
+                    }
+                    ffi::sqlite3_column_value(raw, 0)
+                };
+                Ok(Some(Row {
+                    first: first.cast(),
+                    columns: self.columns,
+                    _statement: PhantomData,
+                }))
+            }
             ffi::SQLITE_DONE => Ok(None),
             _ => Err(self.statement.failure()),
         }
@@ -211,31 +230,60 @@ impl Drop for Rows<'_> {
 }
 
 pub struct Row<'r> {
-    statement: &'r Prepared,
+    /// Its values lie one behind the other.
+    first: *mut Stored,
+    columns: usize,
+    _statement: PhantomData<&'r Prepared>,
 }
 
 impl<'r> Row<'r> {
-    /// NULL where there is no such column.
+    /// The value of each column.
     #[inline]
-    pub fn value(&self, column: usize) -> Value<'r> {
-        // SAFETY: the statement stands on a row; SQLite answers a NULL of its own for a column that it has not.
-        let raw = unsafe { ffi::sqlite3_column_value(self.statement.raw, column as c_int) };
-        Value {
-            raw,
-            _row: std::marker::PhantomData,
-        }
+    pub fn values(self) -> impl Iterator<Item = Value<'r>> {
+        let first = self.first;
+        (0..self.columns).map(move |column| Value {
+            // SAFETY: there are so many columns (SQLite's `columnMem` does the same).
+            stored: unsafe { first.add(column) },
+            _row: PhantomData,
+        })
     }
 }
+
+/// How SQLite stores a value: `struct sqlite3_value` of its `vdbeInt.h`, to the last member, as the next value is behind it.
+#[repr(C)]
+struct Stored {
+    /// An integer, or the bits of a real.
+    number: i64,
+    text: *const u8,
+    length: c_int,
+    flags: u16,
+    encoding: u8,
+    _subtype: u8,
+    _connection: *mut c_void,
+    _room: c_int,
+    _temporary: u32,
+    _allocated: *mut c_void,
+    _destroy: *mut c_void,
+}
+
+/// No release promises to store values as the one before: look at `struct sqlite3_value` and at the flags of it before you raise this.
+const _: () = assert!(ffi::SQLITE_VERSION_NUMBER == 3_051_003);
+
+/// What says what a value is (`MEM_AffMask`), and whether zeros that are not stored belong to it (`MEM_Zero`). A value may be several at once.
+const IS: u16 = 0x003f | 0x0400;
+const IS_NULL: u16 = 0x0001;
+const IS_TEXT: u16 = 0x0002;
+const IS_INTEGER: u16 = 0x0004;
+const IS_REAL: u16 = 0x0008;
 
 /// A value of the row that a statement stands on.
 #[derive(Clone, Copy)]
 pub struct Value<'r> {
-    raw: *mut ffi::sqlite3_value,
-    _row: std::marker::PhantomData<&'r Prepared>,
+    stored: *mut Stored,
+    _row: PhantomData<&'r Prepared>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+enum Kind {
     Null,
     Integer,
     Real,
@@ -243,12 +291,59 @@ pub enum Kind {
     Blob,
 }
 
-// Its kind is asked first, and then what that kind has: nothing is converted, so that what a text or a blob points to stays until the next row.
+// Look at what is stored. `None`: it may be that all the same, or something else; `get` knows.
 impl<'r> Value<'r> {
     #[inline]
-    pub fn kind(self) -> Kind {
+    pub fn integer(self) -> Option<i64> {
+        let stored = self.stored();
+        (stored.flags & IS == IS_INTEGER).then_some(stored.number)
+    }
+
+    #[inline]
+    pub fn real(self) -> Option<f64> {
+        let stored = self.stored();
+        (stored.flags & IS == IS_REAL).then_some(f64::from_bits(stored.number as u64))
+    }
+
+    /// What a text is written with, which need not be UTF-8.
+    #[inline]
+    pub fn text(self) -> Option<&'r [u8]> {
+        let stored = self.stored();
+        let is_plain =
+            stored.flags & IS == IS_TEXT && c_int::from(stored.encoding) == ffi::SQLITE_UTF8;
+        if !is_plain {
+            return None;
+        }
+        // SAFETY: the row is still there, and of a text so many bytes are stored.
+        unsafe { bytes(stored.text, stored.length) }
+    }
+
+    #[inline]
+    fn stored(self) -> &'r Stored {
+        // SAFETY: the row is still there, and SQLite changes it in calls only, of which this reference sees none.
+        unsafe { &*self.stored }
+    }
+}
+
+// SQLite is asked for its kind first, and then what that kind has: nothing is converted, so that what a text or a blob points to stays until the
+// next row.
+impl<'r> Value<'r> {
+    pub fn get(self) -> Result<ValueRef<'r>, Error> {
+        if self.stored().flags & IS == IS_NULL {
+            return Ok(ValueRef::Null);
+        }
+        Ok(match self.kind() {
+            Kind::Null => ValueRef::Null,
+            Kind::Integer => ValueRef::Integer(self.ask_integer()),
+            Kind::Real => ValueRef::Real(self.ask_real()),
+            Kind::Text => ValueRef::Text(self.ask_text()?),
+            Kind::Blob => ValueRef::Blob(self.ask_blob()),
+        })
+    }
+
+    fn kind(self) -> Kind {
         // SAFETY: the row is still there.
-        match unsafe { ffi::sqlite3_value_type(self.raw) } {
+        match unsafe { ffi::sqlite3_value_type(self.raw()) } {
             ffi::SQLITE_INTEGER => Kind::Integer,
             ffi::SQLITE_TEXT => Kind::Text,
             ffi::SQLITE_FLOAT => Kind::Real,
@@ -257,48 +352,38 @@ impl<'r> Value<'r> {
         }
     }
 
-    #[inline]
-    pub fn integer(self) -> i64 {
+    fn ask_integer(self) -> i64 {
         // SAFETY: the row is still there.
-        unsafe { ffi::sqlite3_value_int64(self.raw) }
+        unsafe { ffi::sqlite3_value_int64(self.raw()) }
     }
 
-    #[inline]
-    pub fn real(self) -> f64 {
+    fn ask_real(self) -> f64 {
         // SAFETY: the row is still there.
-        unsafe { ffi::sqlite3_value_double(self.raw) }
+        unsafe { ffi::sqlite3_value_double(self.raw()) }
     }
 
-    /// What a text is written with, which need not be UTF-8. Of a file in UTF-16 it is written anew, for which there may be no memory.
-    #[inline]
-    pub fn text(self) -> Result<&'r [u8], Error> {
+    /// Of a file in UTF-16 it is written anew, for which there may be no memory.
+    fn ask_text(self) -> Result<&'r [u8], Error> {
         // SAFETY: the row is still there; the length is asked after the text, as SQLite wants it.
         let text = unsafe {
-            let at: *const u8 = ffi::sqlite3_value_text(self.raw).cast();
-            bytes(at, ffi::sqlite3_value_bytes(self.raw))
+            let at: *const u8 = ffi::sqlite3_value_text(self.raw()).cast();
+            bytes(at, ffi::sqlite3_value_bytes(self.raw()))
         };
         text.ok_or_else(errors::out_of_memory)
     }
 
-    #[inline]
-    pub fn blob(self) -> &'r [u8] {
+    fn ask_blob(self) -> &'r [u8] {
         // SAFETY: the row is still there; the length is asked after the blob, as SQLite wants it.
         let blob = unsafe {
-            let at: *const u8 = ffi::sqlite3_value_blob(self.raw).cast();
-            bytes(at, ffi::sqlite3_value_bytes(self.raw))
+            let at: *const u8 = ffi::sqlite3_value_blob(self.raw()).cast();
+            bytes(at, ffi::sqlite3_value_bytes(self.raw()))
         };
         // An empty one is a null pointer.
         blob.unwrap_or_default()
     }
 
-    pub fn get(self) -> Result<ValueRef<'r>, Error> {
-        Ok(match self.kind() {
-            Kind::Null => ValueRef::Null,
-            Kind::Integer => ValueRef::Integer(self.integer()),
-            Kind::Real => ValueRef::Real(self.real()),
-            Kind::Text => ValueRef::Text(self.text()?),
-            Kind::Blob => ValueRef::Blob(self.blob()),
-        })
+    fn raw(self) -> *mut ffi::sqlite3_value {
+        self.stored.cast()
     }
 }
 
@@ -310,4 +395,60 @@ unsafe fn bytes<'r>(at: *const u8, length: c_int) -> Option<&'r [u8]> {
     let length = usize::try_from(length).unwrap_or(0);
     // SAFETY: the caller's.
     (!at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at, length) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is looked at where it is stored is what SQLite says, of every column and row; what is stored otherwise is left to SQLite.
+    #[test]
+    fn values_are_read_where_they_are_stored() {
+        let connection = Rc::new(Connection::open_in_memory().unwrap());
+        let text = "
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+            SELECT i * -1000000007000, i / 4.0, NULL, 'text ' || i, X'00ff', i % 2, '', 'after' FROM n";
+        let mut statement = Prepared::new(&connection, text).unwrap();
+        let mut rows = statement.run(&[]).unwrap();
+        for i in 0..=20i64 {
+            let row = rows.next().unwrap().unwrap();
+            let values: Vec<Value<'_>> = row.values().collect();
+            assert_eq!(values.len(), 8);
+            for value in &values {
+                match value.get().unwrap() {
+                    ValueRef::Integer(integer) => assert_eq!(value.integer(), Some(integer)),
+                    ValueRef::Real(real) => assert_eq!(value.real(), Some(real)),
+                    ValueRef::Text(text) => assert_eq!(value.text(), Some(text)),
+                    ValueRef::Null | ValueRef::Blob(_) => assert_eq!(
+                        (value.integer(), value.real(), value.text()),
+                        (None, None, None)
+                    ),
+                }
+            }
+            assert_eq!(values[0].integer(), Some(i * -1_000_000_007_000));
+            assert_eq!(values[1].real(), Some(i as f64 / 4.0));
+            assert_eq!(values[3].text(), Some(format!("text {i}").as_bytes()));
+            assert_eq!(values[6].text(), Some(&b""[..]));
+            assert_eq!(values[7].text(), Some(&b"after"[..]));
+        }
+        assert!(rows.next().unwrap().is_none());
+    }
+
+    /// A text in UTF-16 is none that could be read where it is, and is the same text when SQLite is asked.
+    #[test]
+    fn other_encodings_are_asked_for() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (x); INSERT INTO t VALUES ('\u{e9}t\u{e9}')")
+            .unwrap();
+        let mut statement = Prepared::new(&Rc::new(connection), "SELECT x FROM t").unwrap();
+        let mut rows = statement.run(&[]).unwrap();
+        let row = rows.next().unwrap().unwrap();
+        let value = row.values().next().unwrap();
+        assert_eq!(value.text(), None);
+        assert_eq!(
+            value.get().unwrap(),
+            ValueRef::Text("\u{e9}t\u{e9}".as_bytes())
+        );
+    }
 }

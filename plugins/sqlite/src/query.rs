@@ -110,8 +110,8 @@ impl Plan {
             if count == limits.rows_max {
                 return Err(Error::too_many_rows(limits.rows_max));
             }
-            for (at, series) in columns.iter_mut().enumerate() {
-                bytes += series.take(row.value(at))?;
+            for (series, value) in columns.iter_mut().zip(row.values()) {
+                bytes += series.take(value)?;
             }
             if bytes > limits.bytes_max {
                 return Err(Error::too_many_bytes(limits.bytes_max));

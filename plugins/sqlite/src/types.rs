@@ -4,7 +4,7 @@
 use crate::dates;
 use crate::declared::Declared;
 use crate::mixed::{Scalar, Storage, decimals, mixed, pieces, scalars};
-use crate::prepared::{Kind, Value};
+use crate::prepared::Value;
 use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 use souk_sdk::{Chunk, ColumnBuilder, ColumnData, ColumnType, Error, VarLen};
@@ -63,17 +63,28 @@ impl Series {
     /// Appends a value and says how many bytes it counts for.
     #[inline]
     pub fn take(&mut self, value: Value<'_>) -> Result<u64, Error> {
-        match (&mut self.data, value.kind()) {
-            (Data::Integers(column), Kind::Integer) => column.i64(value.integer())?,
-            (Data::Reals(column), Kind::Real) => column.f64(value.real())?,
-            (Data::Text(column), Kind::Text) => {
-                let text = value.text()?;
-                column.var(text)?;
-                return Ok(text.len() as u64);
+        match &mut self.data {
+            Data::Integers(column) => {
+                if let Some(integer) = value.integer() {
+                    column.i64(integer)?;
+                    return Ok(8);
+                }
             }
-            _ => return self.push(value.get()?),
+            Data::Reals(column) => {
+                if let Some(real) = value.real() {
+                    column.f64(real)?;
+                    return Ok(8);
+                }
+            }
+            Data::Text(column) => {
+                if let Some(text) = value.text() {
+                    column.var(text)?;
+                    return Ok(text.len() as u64);
+                }
+            }
+            Data::Nulls(_) | Data::Blobs(_) | Data::Mixed(_) => {}
         }
-        Ok(8)
+        self.push(value.get()?)
     }
 
     /// The same, of whatever it may be.
