@@ -152,7 +152,7 @@ fn is_utf8(chunk: &Chunk) -> bool {
     let ColumnData::VarLen(var) = &chunk.data else {
         return false;
     };
-    if var.bytes.is_ascii() {
+    if is_ascii(&var.bytes) {
         return true;
     }
     let ends = |text: &str| {
@@ -160,6 +160,18 @@ fn is_utf8(chunk: &Chunk) -> bool {
         offsets.all(|end| text.is_char_boundary(*end as usize))
     };
     std::str::from_utf8(&var.bytes).is_ok_and(ends)
+}
+
+/// As the standard library's, which in a component looks at four bytes at once: here it is 32 between two looks at the time.
+fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = (u64::MAX / 255) << 7;
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    let is_plain = |block: &[u8; 32]| {
+        let (words, _) = block.as_chunks::<8>();
+        let bits = |all: u64, word: &[u8; 8]| all | u64::from_ne_bytes(*word);
+        words.iter().fold(0u64, bits) & HIGH == 0
+    };
+    blocks.iter().all(is_plain) && rest.is_ascii()
 }
 
 impl Data {
@@ -195,12 +207,16 @@ fn integers(declared: Declared, chunk: Chunk) -> Result<(ColumnType, Chunk), Err
         return Ok((ColumnType::Int64, chunk));
     };
     match declared {
-        Declared::Boolean if values.iter().all(|value| matches!(value, 0 | 1)) => {
-            let mut bits = vec![0u8; values.len().div_ceil(8)];
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(row, &value)| bits[row >> 3] |= (value as u8) << (row & 7));
+        Declared::Boolean if values.iter().fold(0i64, |all, value| all | value) & !1 == 0 => {
+            let eight = |values: &[i64]| {
+                let bits = values.iter().enumerate();
+                bits.fold(0u8, |bits, (at, value)| bits | ((*value as u8) << at))
+            };
+            let (eights, rest) = values.as_chunks::<8>();
+            let mut bits: Vec<u8> = eights.iter().map(|values| eight(values)).collect();
+            if !rest.is_empty() {
+                bits.push(eight(rest));
+            }
             Ok((
                 ColumnType::Boolean,
                 Chunk {
@@ -468,6 +484,30 @@ mod tests {
             column("JSON", &[Text(b"{}"), Text(b"{")]).0,
             ColumnType::Text
         );
+    }
+
+    /// Past eight values and past 32 bytes, where they are looked at together.
+    #[test]
+    fn long_columns_are_looked_at_to_their_end() {
+        let mut values: Vec<ValueRef<'_>> = (0..19).map(|row| Integer(row % 3 % 2)).collect();
+        let bits = vec![0b1001_0010, 0b0010_0100, 0b001];
+        let (kind, chunk) = column("BOOLEAN", &values);
+        assert_eq!(
+            (kind, chunk.data),
+            (ColumnType::Boolean, ColumnData::Bits(bits))
+        );
+        for (row, other) in [(18, -1), (0, 2), (9, 256)] {
+            let was = std::mem::replace(&mut values[row], Integer(other));
+            assert_eq!(column("BOOLEAN", &values).0, ColumnType::Int64, "{other}");
+            values[row] = was;
+        }
+        for at in 0..70 {
+            let mut long = [b'a'; 70];
+            assert!(is_ascii(&long));
+            long[at] = 0xff;
+            assert!(!is_ascii(&long), "{at}");
+            assert_eq!(column("TEXT", &[Text(&long)]).0, ColumnType::Bytes, "{at}");
+        }
     }
 
     #[test]
