@@ -14,6 +14,16 @@ SELECT 0x1F + 1e2 + .5 + 1. AS a, 1e400 AS b, -1e400 AS c, 1e-400 AS d, -0.0 AS 
 --- texts that a table of commas finds hard
 SELECT id, v, length(v) AS n, v IS NULL AS missing, hex(v) AS bytes FROM texts;
 
+--- texts of every length
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 80), t AS MATERIALIZED (SELECT i AS id, substr(
+    'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-+/_=abcdefghijklmnopqrst', 1, i) AS v FROM n)
+    SELECT id, v, 'é' || v AS w, CAST(v AS BLOB) AS b FROM t;
+
+--- texts of every length, compared
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 62), t AS MATERIALIZED (SELECT i, substr('the same beginning of all of them', 1, i / 2) ||
+    CASE i % 2 WHEN 0 THEN 'é' ELSE 'z' END || substr('and an end', 1, i % 11) AS v FROM n)
+    SELECT x.i AS id, x.v, sum(x.v < y.v) AS below, sum(x.v = y.v) AS same, row_number() OVER (ORDER BY x.v) AS place FROM t AS x JOIN t AS y GROUP BY x.i, x.v;
+
 --- a text with its end in the middle
 SELECT 1 AS id, 'a' || char(0) || 'b' AS v, length('a' || char(0) || 'b') AS n;
 
