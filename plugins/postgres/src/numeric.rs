@@ -57,7 +57,11 @@ pub fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
             .take(3)
             .take_while(|&&digit| digit == b'0')
             .count();
-        out.extend_from_slice(&four[blank..]);
+        // Shifted, and all four of them: a copy of a length that only the run knows calls the host.
+        let end = out.len() + four.len() - blank;
+        let digits = u32::from_be_bytes(four) << (8 * blank);
+        out.extend_from_slice(&digits.to_be_bytes());
+        out.truncate(end);
         for i in 1..=weight {
             out.extend_from_slice(&self::four(group(i)?));
         }
