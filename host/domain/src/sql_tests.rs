@@ -464,6 +464,46 @@ fn a_page_binds_filters_then_count_then_offset() {
     );
 }
 
+/// Not where a planner does not see by itself that it orders nothing.
+#[test]
+fn what_is_equal_in_all_rows_orders_none() {
+    let order = [order("id", true, false), order("at", false, false)];
+    let of = |dialect, order_by: &[Order<'_>], operator, column| {
+        let condition = Condition {
+            column,
+            operator,
+            values: 1,
+            is_spelled: false,
+        };
+        let rows = Rows {
+            columns: &[Selected::Field("a")],
+            conditions: &[condition],
+            order_by,
+            after: None,
+            window: Window::First(3),
+        };
+        let text = page(dialect, &TABLE, &rows).text.replace(['"', '`'], "");
+        text.split_once("WHERE ").unwrap().1.replace('\n', " ")
+    };
+    use Operator::{Eq, Gte};
+    assert_eq!(
+        of(Dialect::Generic, &order, Eq, "id"),
+        "s.id = ? ORDER BY s.at LIMIT 3"
+    );
+    assert_eq!(
+        of(Dialect::Generic, &order[..1], Eq, "id"),
+        "s.id = ? LIMIT 3"
+    );
+    let ranged = of(Dialect::Generic, &order[..1], Gte, "id");
+    assert_eq!(ranged, "s.id >= ? ORDER BY s.id DESC LIMIT 3");
+    let other = of(Dialect::Generic, &order[..1], Eq, "at");
+    assert_eq!(other, "s.at = ? ORDER BY s.id DESC LIMIT 3");
+    let seen = of(Dialect::Postgres, &order[..1], Eq, "id");
+    assert_eq!(seen, "s.id = $1 ORDER BY s.id DESC LIMIT 3");
+    let unordered = of(Dialect::MsSql, &order[..1], Eq, "id");
+    assert!(unordered.contains("ORDER BY"), "{unordered}");
+}
+
 /// A page begins after a row in a form that an index of the order serves.
 #[test]
 fn a_page_begins_after_a_row() {
