@@ -48,6 +48,7 @@ pub struct Company {
     pub key: String,
 }
 
+#[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
