@@ -1,6 +1,7 @@
 //! Compute lanes: a few threads of lower scheduling priority than the workers, for whatever computes for
-//! longer than a worker may be held. They serve companies by turns: who has had the least processor time
-//! is next, however many tasks it has waiting (fair queueing over processor time).
+//! longer than a worker may be held. They serve companies by turns: who has had the least of their time is
+//! next, however many tasks it has waiting (fair queueing). It has had what its tasks have computed, and what
+//! threads have rested for that.
 //!
 //! What runs here is a future (a guest's call, suspended at every tick of the engine's clock) or one
 //! closure. Knows nothing of guests: start reading at [`Lanes::call`].
@@ -32,6 +33,8 @@ const TURN_US: u64 = TICK.as_micros() as u64;
 const STRETCH_US: u64 = 20_000;
 /// What a task may use before its thread rests, where threads do ([`Lane::rests`]): what opens most sessions.
 const EAGER_US: u64 = 50_000;
+/// How long a thread rests after one turn. A turn that cannot be interrupted may have been a long one, of which those who wait by then know nothing.
+const RESTS_MAX_US: u64 = 100_000;
 /// How long a thread without work sleeps before it looks whether the lanes are gone.
 const IDLE: Duration = Duration::from_secs(1);
 /// After how long without work it is taken for one that rests. What opens a session computes for some milliseconds, and while a thread is awake those that
@@ -76,6 +79,7 @@ struct State {
 
 #[derive(Default)]
 struct Queue {
+    /// What it has had of the threads' time.
     served_us: u64,
     ready: VecDeque<Turn>,
     running: usize,
@@ -86,6 +90,7 @@ pub(crate) struct Tag {
     tenant: Arc<Tenant>,
     /// What it has used since others of its company had their turn.
     stretch_us: AtomicU64,
+    /// What it has used in all, in lanes.
     used_us: AtomicU64,
 }
 
@@ -239,13 +244,25 @@ impl Inner {
             // A panic is a bug of this host: it ends one call, never the lane.
             let _ = catch_unwind(AssertUnwindSafe(|| turn.run()));
             let used_us = (thread_time().saturating_sub(begun)).as_micros() as u64;
-            if tag.used(used_us) > EAGER_US && self.rests > 0 {
-                std::thread::sleep(self.rests * Duration::from_micros(used_us));
-            }
+            let rests_us = self.rests_us(used_us, tag.used(used_us));
             // Whoever waits for this core need not wait for the kernel's next look (4 ms) as well.
             std::thread::yield_now();
             state = self.state.lock();
-            state.end(id, used_us, self.per_company);
+            // Whoever makes a thread rest has had that time, too: else it would be taken from all that wait for one.
+            state.end(id, used_us + rests_us, self.per_company);
+            if rests_us > 0 {
+                drop(state);
+                std::thread::sleep(Duration::from_micros(rests_us));
+                state = self.state.lock();
+            }
+        }
+    }
+
+    /// How long a thread rests after such a turn of a task that has used so much in all.
+    fn rests_us(&self, turn_us: u64, used_us: u64) -> u64 {
+        match used_us {
+            0..=EAGER_US => 0,
+            _ => (u64::from(self.rests) * turn_us).min(RESTS_MAX_US),
         }
     }
 }
@@ -288,13 +305,13 @@ impl State {
         Some(turn)
     }
 
-    fn end(&mut self, id: u64, used_us: u64, per_company: usize) {
+    fn end(&mut self, id: u64, had_us: u64, per_company: usize) {
         let Some(queue) = self.queues.get_mut(&id) else {
             return;
         };
         self.order.remove(&(queue.served_us, id));
         queue.running -= 1;
-        queue.served_us = queue.served_us.saturating_sub(TURN_US) + used_us;
+        queue.served_us = queue.served_us.saturating_sub(TURN_US) + had_us;
         if !queue.ready.is_empty() && queue.running < per_company {
             self.order.insert((queue.served_us, id));
         }
@@ -328,6 +345,26 @@ mod tests {
             rests: 0,
         };
         Lanes::start(lane, None).unwrap()
+    }
+
+    /// One thread that rests.
+    fn resting_lane() -> Lanes {
+        let lane = Lane {
+            name: "test-lane",
+            threads: 1,
+            nice: 0,
+            per_company: usize::MAX,
+            rests: 3,
+        };
+        Lanes::start(lane, None).unwrap()
+    }
+
+    /// Computes for so long, a millisecond a turn.
+    async fn compute(millis: u64) {
+        for _ in 0..millis {
+            burn(Duration::from_millis(1));
+            turn().await;
+        }
     }
 
     fn burn(time: Duration) {
@@ -382,31 +419,53 @@ mod tests {
     /// Where threads rest, a task that goes on and on has no more than its part of the time, and a short one all of it.
     #[test]
     fn who_computes_for_long_leaves_time() {
-        let lane = Lane {
-            name: "test-lane",
-            threads: 1,
-            nice: 0,
-            per_company: usize::MAX,
-            rests: 3,
-        };
-        let lanes = Lanes::start(lane, None).unwrap();
+        let lanes = resting_lane();
         let tenant = Tenants::default().of("company");
         let eager = EAGER_US / 1_000;
         let takes = |millis: u64| {
             let begun = Instant::now();
-            let task = lanes.call(&tenant, false, async move {
-                for _ in 0..millis {
-                    burn(Duration::from_millis(1));
-                    turn().await;
-                }
-            });
-            futures_executor(task).unwrap();
+            futures_executor(lanes.call(&tenant, false, compute(millis))).unwrap();
             begun.elapsed()
         };
         assert!(takes(3 * eager) >= Duration::from_millis(8 * eager));
         // A loaded machine is slow, too, but not each time.
         let is_eager = |_| takes(eager / 2) < Duration::from_millis(eager);
         assert!((0..100).any(is_eager));
+    }
+
+    /// What a thread rests for one company is that one's time: another one has half of the thread beside it, as it had without rests.
+    #[test]
+    fn rests_are_the_time_of_who_makes_them() {
+        let lanes = resting_lane();
+        let tenants = Tenants::default();
+        let (busy, other) = (tenants.of("busy"), tenants.of("other"));
+        lanes.call(&busy, false, compute(u64::MAX)).detach();
+        while busy.computed_us() < 2 * EAGER_US {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Turn for turn, as if nobody rested, it would take 100 ms: as many turns of the busy one's, each with its rest.
+        let is_half = |_| {
+            let begun = Instant::now();
+            futures_executor(lanes.call(&other, false, compute(20))).unwrap();
+            begun.elapsed() < Duration::from_millis(70)
+        };
+        assert!((0..100).any(is_half));
+    }
+
+    /// However long a turn was, whoever comes after it waits for a moment.
+    #[test]
+    fn a_long_turn_makes_no_long_rest() {
+        let lanes = resting_lane();
+        let tenants = Tenants::default();
+        let (long, other) = (tenants.of("long"), tenants.of("other"));
+        let is_soon = |_| {
+            let turn = async { burn(Duration::from_micros(4 * EAGER_US)) };
+            futures_executor(lanes.call(&long, false, turn)).unwrap();
+            let begun = Instant::now();
+            futures_executor(lanes.call(&other, false, async {})).unwrap();
+            begun.elapsed() < Duration::from_micros(4 * RESTS_MAX_US)
+        };
+        assert!((0..20).any(is_soon));
     }
 
     /// The tasks of one company end one after the other, but for those that take long.
