@@ -158,7 +158,7 @@ impl Machine for Session {
             Work::Query(asked) => {
                 self.forget(|work| matches!(work, Work::Kill { id } if *id == asked.id));
                 // ClickHouse goes on with what nobody takes. Nobody waits for the end of it.
-                if outcome.as_ref().is_err_and(may_go_on) && !asked.is_cancelled {
+                if may_go_on(&outcome) && !asked.is_cancelled {
                     self.kill(&asked.query_id, step);
                 }
                 if let Err(error) = self.answered(&asked, outcome, step) {
@@ -350,11 +350,15 @@ impl Session {
 }
 
 /// Whether a statement may be at work whose answer did not come, or not whole.
-fn may_go_on(failure: &HttpFailure) -> bool {
-    matches!(
-        failure.fault,
-        WireFault::Timeout | WireFault::Reset | WireFault::BadResponse
-    )
+fn may_go_on(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
+    match outcome {
+        // A proxy has given it up, which ClickHouse hears of no more than of us.
+        Ok(response) => matches!(response.status, 502 | 504),
+        Err(failure) => matches!(
+            failure.fault,
+            WireFault::Timeout | WireFault::Reset | WireFault::BadResponse
+        ),
+    }
 }
 
 fn cancelled() -> Error {

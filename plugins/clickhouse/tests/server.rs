@@ -294,8 +294,7 @@ fn a_cancelled_statement_is_killed() {
             talk.step(|session, step| session.cancel(id, step)).unwrap();
         }
         assert_eq!(talk.asked.len(), 3, "it is killed once");
-        let name = talk.asked[0].path.split("query_id=").nth(1).unwrap();
-        let name = name.split('&').next().unwrap().to_owned();
+        let name = query_id(&talk.asked[0].path);
         let kill = String::from_utf8(talk.asked[2].body.clone()).unwrap();
         assert_eq!(kill, format!("KILL QUERY WHERE query_id = '{name}' ASYNC"));
         assert!(!talk.asked[2].path.contains("readonly"));
@@ -329,22 +328,36 @@ fn a_cancelled_statement_is_killed() {
     assert!(talk.asked.is_empty());
 }
 
-/// What did not answer in time, or not to its end, is stopped: ClickHouse would go on with it. What never reached it is not.
+/// The name that a statement has at the server.
+fn query_id(path: &str) -> String {
+    let (_, name) = path.split_once("query_id=").unwrap();
+    name.split('&').next().unwrap().to_owned()
+}
+
+/// What did not answer in time, or not to its end, is stopped, and nothing else: ClickHouse would go on with it. What never reached it is not.
 #[test]
 fn an_unanswered_statement_is_killed() {
-    for (fault, is_killed) in [
-        (WireFault::Timeout, true),
-        (WireFault::Reset, true),
-        (WireFault::BadResponse, true),
-        (WireFault::Refused, false),
+    let proxys = |status: u16| reply(status, &[], "the upstream did not answer");
+    for (what, outcome, is_killed) in [
+        ("timeout", Err(WireFault::Timeout), true),
+        ("reset", Err(WireFault::Reset), true),
+        ("too long", Err(WireFault::BadResponse), true),
+        ("proxy broke off", proxys(502), true),
+        ("proxy gave up", proxys(504), true),
+        ("refused", Err(WireFault::Refused), false),
+        ("nobody there", proxys(503), false),
+        ("an error", fails(500, 241, "Memory limit exceeded"), false),
     ] {
         let mut talk = Talk::usual();
         let id = talk.submit(query("SELECT sleep(3)", vec![], LIMITS));
-        talk.hears(0, Err(fault)).unwrap();
+        let statement = query_id(&talk.asked[0].path);
+        talk.hears(0, outcome).unwrap();
         talk.ended(id).unwrap().error();
         let asked = talk.asked.iter().map(|asked| asked.body.as_slice());
-        let kills = asked.filter(|body| body.starts_with(b"KILL QUERY WHERE query_id = '"));
-        assert_eq!(kills.count(), usize::from(is_killed), "{fault:?}");
+        let kill = format!("KILL QUERY WHERE query_id = '{statement}' ASYNC");
+        let kills = asked.filter(|body| *body == kill.as_bytes());
+        assert_eq!(kills.count(), usize::from(is_killed), "{what}");
+        assert_eq!(talk.asked.len(), usize::from(is_killed), "{what}");
         if is_killed {
             // Its end is for nobody.
             talk.hears(0, rows("")).unwrap();
