@@ -25,6 +25,9 @@ const COLUMNS_MAX: usize = 16_384;
 const HELLO_MS: u32 = 10_000;
 /// How long it may take to stop a statement: less than the host waits for the end of one that was cancelled.
 const KILL_MS: u32 = 1_500;
+/// Statements that are being stopped at once: of the 128 requests that the host lets a session make, those that a host's 64 in flight leave. What is beyond
+/// ends at the server by its own limits.
+const KILLS_MAX: usize = 64;
 const HELLO: &str = "SELECT version(), toString(getSetting('readonly'))";
 /// A write to a table that every server has, and that takes none: whoever may write is told that ([`NOT_TAKEN`]) and nothing else. (`null()`
 /// would take it, but with `readonly=2` inserting into a table function is no write.)
@@ -40,6 +43,8 @@ pub struct Session {
     last_id: u32,
     version: String,
     jobs: Vec<Job>,
+    /// Requests under way that stop statements, also those whose end is for nobody.
+    kills: Vec<u32>,
     texts: Texts<Places>,
     shapes: Shapes<Type>,
 }
@@ -93,6 +98,7 @@ impl Machine for Session {
             last_id: 0,
             version: String::new(),
             jobs: Vec::new(),
+            kills: Vec::new(),
             texts: Texts::default(),
             shapes: Shapes::default(),
         })
@@ -149,6 +155,7 @@ impl Machine for Session {
             // An API has no wire of its own, and nothing else was asked for.
             _ => return Ok(()),
         };
+        self.kills.retain(|kill| *kill != http);
         // What nobody waits for any more is not known.
         let Some(at) = self.jobs.iter().position(|job| job.http == http) else {
             return Ok(());
@@ -197,11 +204,12 @@ impl Machine for Session {
                 return Ok(());
             }
             let statement = asked.query_id.clone();
-            let http = self.kill(&statement, step);
-            self.jobs.push(Job {
-                http,
-                work: Work::Kill { id },
-            });
+            if let Some(http) = self.kill(&statement, step) {
+                self.jobs.push(Job {
+                    http,
+                    work: Work::Kill { id },
+                });
+            }
             return Ok(());
         }
         let is_it = |work: &Work| matches!(work, Work::Ping { id: ping } if *ping == id);
@@ -220,12 +228,16 @@ impl Session {
         (self.last_id, format!("{}-{}", self.prefix, self.last_id))
     }
 
-    /// Asks for a statement to be stopped. Returns the number of that request.
-    fn kill(&mut self, statement: &str, step: &mut Step) -> u32 {
+    /// Asks for a statement to be stopped. Returns the number of that request; none where too many are under way.
+    fn kill(&mut self, statement: &str, step: &mut Step) -> Option<u32> {
+        if self.kills.len() >= KILLS_MAX {
+            return None;
+        }
         let text = format!("KILL QUERY WHERE query_id = '{statement}' ASYNC");
         let (http, query_id) = self.next();
         step.request(self.api.own(http, &query_id, &text, KILL_MS, false));
-        http
+        self.kills.push(http);
+        Some(http)
     }
 
     fn forget(&mut self, mut which: impl FnMut(&Work) -> bool) {

@@ -368,6 +368,34 @@ fn an_unanswered_statement_is_killed() {
     }
 }
 
+/// However many statements end or are cancelled at once, the server is asked to stop sixty-four at a time, so that what the host lets a session
+/// make is left for statements.
+#[test]
+fn statements_are_stopped_so_many_at_a_time() {
+    let mut talk = Talk::usual();
+    let ask = || query("SELECT sleep(3)", vec![], LIMITS);
+    for _ in 0..70 {
+        let id = talk.submit(ask());
+        let last = talk.asked.len() - 1;
+        talk.hears(last, Err(WireFault::Timeout)).unwrap();
+        talk.ended(id).unwrap().error();
+    }
+    assert_eq!(talk.asked.len(), 64);
+    // One that is cancelled then ends when it ends.
+    let id = talk.submit(ask());
+    talk.step(|session, step| session.cancel(id, step)).unwrap();
+    assert_eq!(talk.asked.len(), 65);
+    assert!(talk.ended(id).is_none());
+    talk.hears(64, rows(ROWS)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    // As one is answered, another one may be asked.
+    talk.hears(0, rows("")).unwrap();
+    let id = talk.submit(ask());
+    talk.hears(63, Err(WireFault::Timeout)).unwrap();
+    talk.ended(id).unwrap().error();
+    assert_eq!(talk.asked.len(), 64);
+}
+
 /// A ping tries to write, and says whether that was refused.
 #[test]
 fn a_ping_tries_to_write() {

@@ -18,8 +18,8 @@ use crate::{
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A cancel request has 16 bytes.
 const ASIDE_BYTES_MAX: usize = 4 << 10;
-/// HTTP requests of one session at once.
-pub(super) const EXCHANGES_MAX: usize = 64;
+/// HTTP requests of one session at once: one for each request that it has in flight at most, and one beside it that stops the one before at the source.
+pub(super) const EXCHANGES_MAX: usize = 128;
 /// HTTP requests and pauses for one answer that are as fast as they are asked for; further ones at this pace. A page takes an API longer, and
 /// a guest that asks for ever does so two hundred times a second, however many it asks for at once.
 const EXCHANGES_FREE: usize = 64;
