@@ -1,5 +1,5 @@
 //! The sessions of one data connection: which one takes a request, when another one is opened, who
-//! waits. Knows nothing of guests or wires (`crate::session` has those, and is reached through `pools::Open`).
+//! waits (`dispatch`), and what becomes of them. Knows nothing of guests or wires (`crate::session` has those, and is reached through `pools::Open`).
 //!
 //! A session is polled by the thread that opened it, and a request prefers the sessions of its own
 //! thread: then it never changes threads. With `pipelining` a request joins a session whose oldest
@@ -7,6 +7,7 @@
 //! is busy with something slow takes no more, over HTTP few more.
 
 mod breaker;
+mod dispatch;
 mod gauge;
 mod pace;
 mod place;
@@ -36,7 +37,6 @@ use pace::Pace;
 pub(crate) use place::home;
 use place::{Seat, Sharing};
 pub(crate) use pools::Pools;
-use pools::Refused;
 pub(crate) use pressure::{Pressure, Sampled};
 use queue::Queue;
 use reliability::Reliability;
@@ -59,9 +59,6 @@ use crate::{
 
 /// How long after its last request a company still counts as one that others must not keep waiting.
 const OF_LATE_US: u64 = 2_000_000;
-
-/// How exactly it is known when a pool was used last.
-const USED_PACE_US: u64 = 100_000;
 
 /// A connector that fails is logged this often for each data connection.
 const LOG_PACE_US: u64 = 10_000_000;
@@ -134,15 +131,6 @@ impl State {
     }
 }
 
-/// Where a job goes.
-enum Place {
-    On(Arc<Handle>),
-    Open(Permit),
-    Wait,
-    /// Room is being made: who waits is woken when it is there.
-    WaitForRoom,
-}
-
 impl Pool {
     fn new(
         pools: &Arc<Pools>,
@@ -203,106 +191,6 @@ impl Pool {
         match self.reliability.is_proven() {
             true => &self.shared.lanes,
             false => &self.shared.outer_lanes,
-        }
-    }
-
-    /// Gives the job to a session or to the queue. `Ok(true)`: a session has it.
-    pub fn submit(self: &Arc<Pool>, mut job: Job, now: Instant) -> Result<bool, Fault> {
-        let now_us = self.shared.micros(now);
-        // Now and then: other cores read what is beside it.
-        if now_us.saturating_sub(self.used_us.load(Ordering::Relaxed)) > USED_PACE_US {
-            self.used_us.store(now_us, Ordering::Relaxed);
-        }
-        job.joins_below = self.sharing.joins_below(&job.request, &self.pace);
-        let mut state = self.state.lock();
-        let home = home();
-        let max = self.source.limits.queue_max;
-        if state.queue.len() >= max {
-            state.queue.forget_gone();
-            self.waiting.store(state.queue.len(), Ordering::Release);
-            if state.queue.len() >= max && !state.queue.yields_to(job.caller) {
-                return Err(busy(max));
-            }
-        }
-        let is_served = state.is_served();
-        // Behind others, unless nobody serves those: then it depends on whether anybody will.
-        let place = if state.queue.is_empty() || !is_served {
-            self.place(&state, home, now_us, job.joins_below, 1)
-        } else {
-            Place::Wait
-        };
-        match place {
-            Place::On(session) => {
-                let local = session.home == home;
-                session.push(job, now_us);
-                // Served by another thread this time; the next request finds a session of its own.
-                if !local
-                    && state.opening == 0
-                    && self
-                        .sharing
-                        .is_worth_one_here(&state.sessions, home, &self.foreign)
-                    && let Ok(permit) = self.spare_permit()
-                {
-                    state.opening += 1;
-                    drop(state);
-                    self.spawn(permit);
-                }
-                Ok(true)
-            }
-            Place::Open(permit) => {
-                state.opening += 1;
-                let last = self.enqueue(&mut state, job);
-                drop(state);
-                self.turn_away(last);
-                self.spawn(permit);
-                Ok(false)
-            }
-            Place::Wait | Place::WaitForRoom => {
-                // Nobody here will answer, and nobody makes room.
-                if matches!(place, Place::Wait)
-                    && !is_served
-                    && let Some(short) = self.is_short()
-                {
-                    return Err(self.shortage(short));
-                }
-                let last = self.enqueue(&mut state, job);
-                drop(state);
-                self.turn_away(last);
-                self.kick();
-                Ok(false)
-            }
-        }
-    }
-
-    /// Gives queued jobs to sessions that can take them, and opens sessions for the others.
-    pub fn kick(self: &Arc<Pool>) {
-        if self.has_queue() {
-            self.give_out();
-        }
-    }
-
-    /// The same for those too that are being queued at this moment.
-    fn give_out(self: &Arc<Pool>) {
-        let now_us = self.shared.micros(Instant::now());
-        let home = home();
-        loop {
-            let mut state = self.state.lock();
-            let Some(joins_below) = state.queue.front().map(|job| job.joins_below) else {
-                return;
-            };
-            match self.place(&state, home, now_us, joins_below, 0) {
-                Place::On(session) => {
-                    if let Some(job) = self.dequeue(&mut state) {
-                        session.push(job, now_us);
-                    }
-                }
-                Place::Open(permit) => {
-                    state.opening += 1;
-                    drop(state);
-                    self.spawn(permit);
-                }
-                Place::Wait | Place::WaitForRoom => return,
-            }
         }
     }
 
@@ -379,14 +267,6 @@ impl Pool {
     pub fn give_back(self: &Arc<Pool>, jobs: Vec<Job>) {
         self.put_back(&mut self.state.lock(), jobs);
         self.kick();
-    }
-
-    fn put_back(&self, state: &mut State, jobs: Vec<Job>) {
-        for job in jobs.into_iter().rev() {
-            job.ticket.assign(None);
-            state.queue.push_front(job);
-        }
-        self.waiting.store(state.queue.len(), Ordering::Release);
     }
 
     /// The source closed a session that had been open for a while: it has closed the others too.
@@ -536,32 +416,6 @@ impl Pool {
         ]
     }
 
-    /// `joins_below`: of the job, see there. `extra`: jobs to place that are not in the queue yet.
-    fn place(
-        self: &Arc<Pool>,
-        state: &State,
-        home: u64,
-        now_us: u64,
-        joins_below: usize,
-        extra: usize,
-    ) -> Place {
-        let (sessions, jobs) = (&state.sessions, state.queue.len() + extra);
-        if let Some(session) = self
-            .sharing
-            .session_for(sessions, home, now_us, joins_below)
-        {
-            return Place::On(session.clone());
-        }
-        if self.sharing.will_do_for(state.opening, jobs) {
-            return Place::Wait;
-        }
-        match self.permit() {
-            Ok(permit) => Place::Open(permit),
-            Err(Refused::MakingRoom) => Place::WaitForRoom,
-            Err(Refused::Full) => Place::Wait,
-        }
-    }
-
     /// Whether a call is made in the lanes from the beginning. `may_hold`: one instruction of it could hold a worker.
     #[inline]
     pub fn is_laned(&self, may_hold: bool) -> bool {
@@ -624,48 +478,6 @@ impl Pool {
         self.unlogged.fetch_add(1, Ordering::Relaxed);
         None
     }
-
-    fn spawn(self: &Arc<Pool>, permit: Permit) {
-        // Dropped with its runtime at the latest; then `Opening` says so.
-        let open = self.pools.open;
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => open(&runtime, self.clone(), permit, home()),
-            Err(_) => match &self.shared.runtime {
-                Some(runtime) => open(runtime, self.clone(), permit, 0),
-                None => self.open_failed(&shutting_down()),
-            },
-        }
-    }
-
-    /// Where there is no place left it has that of the last one, which comes back.
-    fn enqueue(&self, state: &mut State, job: Job) -> Option<Job> {
-        let last = match state.queue.len() >= self.source.limits.queue_max {
-            true => state.queue.pop_back(),
-            false => None,
-        };
-        state.queue.push(job);
-        self.waiting.store(state.queue.len(), Ordering::Release);
-        last
-    }
-
-    /// Another caller has the place of a job that waited. It is as if it had come now: nothing is counted.
-    fn turn_away(&self, last: Option<Job>) {
-        if let Some(job) = last {
-            job.ticket.answer(Err(busy(self.source.limits.queue_max)));
-        }
-    }
-
-    /// The next job that somebody still waits for.
-    fn dequeue(&self, state: &mut State) -> Option<Job> {
-        loop {
-            let job = state.queue.pop_front();
-            self.waiting.store(state.queue.len(), Ordering::Release);
-            match job {
-                Some(job) if job.ticket.is_gone() => continue,
-                job => return job,
-            }
-        }
-    }
 }
 
 impl Waits for Pool {
@@ -676,14 +488,6 @@ impl Waits for Pool {
     fn wake(self: Arc<Pool>) {
         self.kick();
     }
-}
-
-pub(crate) fn busy(queue_max: usize) -> Fault {
-    Fault::new(
-        Blame::Host,
-        FaultKind::Busy,
-        format!("{queue_max} requests wait for this data connection already: try again later"),
-    )
 }
 
 pub(crate) fn timed_out() -> Fault {
