@@ -1,0 +1,133 @@
+//! A statement stops at the server, when its time is over and when it is cancelled.
+
+use crate::common::{self, Wire, wire};
+use crate::{ITEMS, class_and_code};
+use souk_sdk::{Errand, ErrorClass, Input, Limits, Machine, Reply, Request};
+use souk_tests::MariaDb;
+use souk_tests::wire::LIMITS;
+use std::time::{Duration, Instant};
+
+/// Until the server's list of processes has the statement.
+pub(super) fn wait_for(server: &MariaDb, thread: &str, word: &str) {
+    let since = Instant::now();
+    let text = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {thread} AND INFO LIKE '%{word}%'"
+    );
+    while server.admin(&text) != "1" {
+        assert!(
+            since.elapsed() < Duration::from_secs(10),
+            "the statement does not run"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The server stops a statement when the request's time is over, or the connection's.
+#[test]
+fn the_server_keeps_the_time() {
+    let server = MariaDb::shared();
+    let database = server.database(ITEMS);
+    let mut wire = wire(server, &database);
+    let slow = "SELECT COUNT(*) FROM items a, items b, items c, items d WHERE a.price + b.price + c.price + d.price < 0";
+    let begun = Instant::now();
+    let within = Limits {
+        timeout_ms: 350,
+        ..LIMITS
+    };
+    let id = wire.ask_within(slow, vec![], within);
+    let error = wire.wait(id).unwrap().error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Timeout, "statement_timeout")
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(wire.scalar("SELECT @@max_statement_time"), "5.0");
+
+    // Somebody at the database stops it.
+    let thread = wire.scalar("SELECT CONNECTION_ID()");
+    let id = wire.ask(slow, vec![]);
+    wait_for(server, &thread, "price");
+    server.admin(&format!("KILL QUERY {thread}"));
+    assert_eq!(wire.wait(id).unwrap().error().code, "cancelled");
+    assert_eq!(wire.scalar("SELECT 1"), "1");
+}
+
+/// Carries out the errand that a session has asked for, and tells it.
+fn run_errand(server: &MariaDb, database: &str, wire: &mut Wire) {
+    let errand = wire.errands.pop().unwrap();
+    let mut second = common::wire(server, database);
+    let id = second.submit(Request::Errand(Errand {
+        message: errand.bytes,
+        limits: LIMITS,
+    }));
+    second.wait(id).unwrap().ok();
+    let reply = Reply {
+        id: errand.id,
+        failure: None,
+    };
+    wire.step(|session, step| session.receive(Input::Conferred(reply), step))
+        .unwrap();
+}
+
+/// A cancelled statement stops at the server, wherever it was; the session goes on, and nothing strikes what comes next.
+#[test]
+fn cancels_stop_the_statement_and_nothing_else() {
+    let server = MariaDb::shared();
+    let database = server.database(ITEMS);
+    let mut wire = wire(server, &database);
+    let thread = wire.scalar("SELECT CONNECTION_ID()");
+    let slow = "SELECT COUNT(*) FROM items a, items b, items c, items d WHERE a.price + b.price + c.price + d.price < 0";
+    let many = "SELECT REPEAT('x', 100) FROM items a, items b LIMIT 5000";
+    for (round, text) in [slow, slow, many, "SELECT 1", "SELECT 2", "SELECT 1"]
+        .into_iter()
+        .enumerate()
+    {
+        let begun = Instant::now();
+        let id = wire.ask(text, vec![]);
+        if text == slow {
+            if round == 0 {
+                wire.pump().unwrap();
+            }
+            wait_for(server, &thread, "price");
+        }
+        wire.step(|session, step| session.cancel(id, step)).unwrap();
+        wire.step(|session, step| session.cancel(id, step)).unwrap();
+        if round == 4 {
+            // All is answered before the errand has ended.
+            while wire.socket_has_more() {
+                wire.pump().unwrap();
+            }
+        }
+        assert!(!wire.answers.has_ended(id));
+        run_errand(server, &database, &mut wire);
+        let error = wire.wait(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Timeout, "cancelled"),
+            "{text}"
+        );
+        assert!(
+            begun.elapsed() < Duration::from_secs(4),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert_eq!(wire.scalar("SELECT CONNECTION_ID()"), thread);
+        assert_eq!(wire.scalar("SELECT 3"), "3");
+    }
+    assert_eq!(wire.scalar("SELECT @@max_statement_time"), "5.0");
+    // Where the errand fails, the wire ends what runs.
+    let id = wire.ask(slow, vec![]);
+    wire.step(|session, step| session.cancel(id, step)).unwrap();
+    let reply = Reply {
+        id: 0,
+        failure: Some("no room".into()),
+    };
+    let error = wire
+        .step(|session, step| session.receive(Input::Conferred(reply), step))
+        .unwrap_err();
+    assert_eq!(error.code, "cancelled");
+}
