@@ -4,6 +4,8 @@
 
 mod budget;
 mod check;
+mod exports;
+mod faults;
 mod linker;
 mod printer;
 mod reads;
@@ -13,14 +15,15 @@ mod types;
 
 use std::time::Duration;
 
-use wasmtime::{
-    AsContextMut, Store, Trap, UpdateDeadline,
-    component::{Component, ComponentExportIndex, Func, Instance, ResourceAny, TypedFunc},
-};
+use wasmtime::{Store, UpdateDeadline, component::ResourceAny};
 
 pub(crate) use budget::Budget;
 use check::Checker;
 pub(crate) use check::{CheckedStep, Heard};
+use exports::{Asked, Functions, NOT_ASKED, StepResult};
+pub(crate) use exports::{Exports, World};
+pub(crate) use faults::reported;
+use faults::{BUDGET_EXCEEDED, LIFT_EXCEEDED, OUTGREW_WORKER, fault};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
 pub(crate) use printer::Printer;
 pub(crate) use state::{DirectoryState, GuestState, Held, MemoryGrant, WireState};
@@ -28,174 +31,13 @@ pub(crate) use types::*;
 
 use crate::{
     clock::now_seconds,
-    fault::{Blame, Excess, Fault, FaultKind, clip},
+    fault::{Blame, Excess, Fault, FaultKind},
     memory::HeldMemory,
-    request::{ConnectorRequest, PublisherRequest, Request},
+    request::Request,
 };
-
-/// Which contract a guest keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum World {
-    Connector,
-    Publisher,
-}
-
-impl World {
-    pub const ALL: [World; 2] = [World::Connector, World::Publisher];
-
-    /// The interface that its guests export, without its version.
-    pub fn interface(self) -> &'static str {
-        match self {
-            World::Connector => "souk:connector/connector",
-            World::Publisher => "souk:publisher/publications",
-        }
-    }
-}
 
 /// Handles between host and guest: one session, one borrow of it.
 const HANDLES_MAX: usize = 64;
-
-/// Where the functions of the interface are in one component.
-#[derive(Clone)]
-pub(crate) struct Exports {
-    world: World,
-    describe: ComponentExportIndex,
-    open: ComponentExportIndex,
-    start: ComponentExportIndex,
-    submit: ComponentExportIndex,
-    receive: ComponentExportIndex,
-    cancel: ComponentExportIndex,
-}
-
-type StepResult = (Result<Step, GuestError>,);
-type Open<'a> = TypedFunc<(Settings<'a>,), (Result<ResourceAny, GuestError>,)>;
-/// The last parameter is the time of day, in seconds.
-type Start = TypedFunc<(ResourceAny, u64), StepResult>;
-type Submit<'a> = TypedFunc<(ResourceAny, u32, ConnectorRequest<'a>, u64), StepResult>;
-type SubmitToPublisher<'a> = TypedFunc<(ResourceAny, u32, PublisherRequest<'a>), StepResult>;
-type Receive<'a> = TypedFunc<(ResourceAny, Input<'a>), StepResult>;
-type Cancel = TypedFunc<(ResourceAny, u32), StepResult>;
-
-impl Exports {
-    /// `interface` is the exported name with its version. `None`: a function is missing.
-    pub fn find(component: &Component, world: World, interface: &str) -> Option<Exports> {
-        let (_, instance) = component.get_export(None, interface)?;
-        let function = |name: &str| {
-            component
-                .get_export(Some(&instance), name)
-                .map(|(_, index)| index)
-        };
-        Some(Exports {
-            world,
-            describe: function("describe")?,
-            open: function("[static]session.open")?,
-            start: function("[method]session.start")?,
-            submit: function("[method]session.submit")?,
-            receive: function("[method]session.receive")?,
-            cancel: function("[method]session.cancel")?,
-        })
-    }
-
-    pub fn world(&self) -> World {
-        self.world
-    }
-
-    /// The functions in one instance. Their types are checked against the contract here, each time,
-    /// so that the calls below may leave it out.
-    fn resolve<T: 'static>(
-        &self,
-        mut store: impl AsContextMut<Data = T>,
-        instance: &Instance,
-    ) -> wasmtime::Result<Functions> {
-        let mut store = store.as_context_mut();
-        Ok(Functions {
-            open: *instance
-                .get_typed_func::<(Settings<'static>,), (Result<ResourceAny, GuestError>,)>(
-                    &mut store, &self.open,
-                )?
-                .func(),
-            start: instance.get_typed_func(&mut store, self.start)?,
-            world: self.world,
-            submit: match self.world {
-                World::Connector => *instance
-                    .get_typed_func::<(ResourceAny, u32, ConnectorRequest<'static>, u64), StepResult>(
-                        &mut store,
-                        &self.submit,
-                    )?
-                    .func(),
-                World::Publisher => *instance
-                    .get_typed_func::<(ResourceAny, u32, PublisherRequest<'static>), StepResult>(
-                        &mut store,
-                        &self.submit,
-                    )?
-                    .func(),
-            },
-            receive: *instance
-                .get_typed_func::<(ResourceAny, Input<'static>), StepResult>(
-                    &mut store,
-                    &self.receive,
-                )?
-                .func(),
-            cancel: instance.get_typed_func(&mut store, self.cancel)?,
-        })
-    }
-}
-
-struct Functions {
-    world: World,
-    open: Func,
-    start: Start,
-    submit: Func,
-    receive: Func,
-    cancel: Cancel,
-}
-
-/// A request as the guest of one world takes it.
-enum Asked<'a> {
-    Connector(ConnectorRequest<'a>),
-    Publisher(PublisherRequest<'a>),
-    /// A request of the other world. `Sandbox` refuses those before they reach a session.
-    Nobody,
-}
-
-const NOT_ASKED: &str = "a guest of this world is not asked that";
-
-impl Functions {
-    #[inline]
-    fn asked<'a>(&self, request: &'a Request) -> Asked<'a> {
-        match self.world {
-            World::Connector => request.of_connector().map(Asked::Connector),
-            World::Publisher => request.of_publisher().map(Asked::Publisher),
-        }
-        .unwrap_or(Asked::Nobody)
-    }
-}
-
-// The same types as in `resolve`, with another lifetime: nothing is left to check.
-#[allow(unsafe_code)]
-impl Functions {
-    fn open<'a>(&self) -> Open<'a> {
-        // SAFETY: `resolve` has checked the type of this function.
-        unsafe { TypedFunc::new_unchecked(self.open) }
-    }
-
-    #[inline]
-    fn submit<'a>(&self) -> Submit<'a> {
-        // SAFETY: `resolve` has checked the type of this function.
-        unsafe { TypedFunc::new_unchecked(self.submit) }
-    }
-
-    fn submit_to_publisher<'a>(&self) -> SubmitToPublisher<'a> {
-        // SAFETY: `resolve` has checked the type of this function, of a publisher: who calls it has looked.
-        unsafe { TypedFunc::new_unchecked(self.submit) }
-    }
-
-    #[inline]
-    fn receive<'a>(&self) -> Receive<'a> {
-        // SAFETY: `resolve` has checked the type of this function.
-        unsafe { TypedFunc::new_unchecked(self.receive) }
-    }
-}
 
 /// Why a call did not return a step. Either way the session is over.
 pub(crate) enum CallError {
@@ -518,117 +360,4 @@ fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) ->
     });
     store.set_epoch_deadline(1);
     store
-}
-
-const BUDGET_EXCEEDED: &str = "call_budget_exceeded";
-const LIFT_EXCEEDED: &str = "call_bytes_exceeded";
-const OUTGREW_WORKER: &str = "outgrew_worker";
-const NOT_GRANTED: &str = "not_granted";
-const COMPUTED_LONGER: &str = "the connector computed for longer than one call may take";
-
-/// Names what broke a guest. Always the connector's fault, but where memory was refused that it may have had.
-fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
-    let said = store.data().printer().hear();
-    let limits = store.data().limits();
-    let (refused, outgrew_worker) = (limits.refused, limits.outgrew_worker);
-    let budget = store.data_mut().turns().budget();
-    let whole = format!("{error:#}");
-    let fault = match error.downcast_ref::<Trap>() {
-        _ if let Some(refused) = refused => refused.fault(),
-        _ if outgrew_worker => Fault::new(
-            Blame::Host,
-            FaultKind::Internal,
-            "the connector wanted more memory than it may have where others are served: try again",
-        )
-        .code(OUTGREW_WORKER),
-        Some(Trap::Interrupt) => Fault::new(
-            Blame::Connector,
-            FaultKind::Trapped,
-            match budget {
-                Some(budget) => format!("{COMPUTED_LONGER} ({} ms)", budget.as_millis()),
-                None => COMPUTED_LONGER.to_owned(),
-            },
-        )
-        .code(BUDGET_EXCEEDED),
-        Some(_) => Fault::new(
-            Blame::Connector,
-            FaultKind::Trapped,
-            "the connector crashed",
-        ),
-        None if whole.contains("fuel allocated for hostcalls") => Fault::new(
-            Blame::Connector,
-            FaultKind::ContractBroken,
-            "the connector returned more than one call may return",
-        )
-        .code(LIFT_EXCEEDED),
-        None if let Some(import) = linker::not_granted(&whole) => Fault::new(
-            Blame::Connector,
-            FaultKind::Trapped,
-            format!("the connector called {import}, which it was not granted"),
-        )
-        .code(NOT_GRANTED),
-        None if whole.contains(linker::ENDED_ITSELF) || whole.contains("wasm trap") => Fault::new(
-            Blame::Connector,
-            FaultKind::Trapped,
-            "the connector crashed",
-        ),
-        None => Fault::new(
-            Blame::Connector,
-            FaultKind::ContractBroken,
-            "the connector broke its contract",
-        ),
-    };
-    // First what a person can act on: a panic's own words, then what happened, then where.
-    let happened = error.root_cause().to_string();
-    let place = error.to_string();
-    let mut detail = said.unwrap_or_default();
-    for more in [&happened, &place] {
-        if !detail.contains(more.as_str()) {
-            if !detail.is_empty() && !detail.ends_with('\n') {
-                detail.push('\n');
-            }
-            detail.push_str(more);
-        }
-    }
-    fault.detail(detail)
-}
-
-/// What a guest reports, with its blame.
-pub(crate) fn reported(error: GuestError) -> Fault {
-    let (blame, kind) = match error.class {
-        // What this host saw on a wire has the same kind whether or not a connector passed it on: the
-        // contract's codes for a `wire-fault`.
-        ErrorClass::Configuration if error.code == "tls_failed" => (Blame::Source, FaultKind::Tls),
-        ErrorClass::Configuration if error.code == "egress_refused" => {
-            (Blame::Source, FaultKind::EgressRefused)
-        }
-        ErrorClass::Unavailable if error.code == "connection_refused" => {
-            (Blame::Source, FaultKind::Refused)
-        }
-        ErrorClass::Configuration => (Blame::Source, FaultKind::Configuration),
-        ErrorClass::Authentication => (Blame::Source, FaultKind::Authentication),
-        ErrorClass::Permission => (Blame::Source, FaultKind::Permission),
-        ErrorClass::InvalidRequest => (Blame::Caller, FaultKind::InvalidRequest),
-        ErrorClass::NotFound => (Blame::Source, FaultKind::NotFound),
-        ErrorClass::Unsupported => (Blame::Caller, FaultKind::Unsupported),
-        ErrorClass::RateLimited => (Blame::Source, FaultKind::RateLimited),
-        ErrorClass::Unavailable => (Blame::Source, FaultKind::Unreachable),
-        ErrorClass::Timeout => (Blame::Source, FaultKind::Timeout),
-        ErrorClass::LimitExceeded => (Blame::Source, FaultKind::LimitExceeded),
-        ErrorClass::Source if error.code.starts_with("bad_answer") => {
-            (Blame::Source, FaultKind::BadAnswer)
-        }
-        ErrorClass::Source => (Blame::Source, FaultKind::SourceError),
-        ErrorClass::Internal => (Blame::Connector, FaultKind::Internal),
-    };
-    Fault {
-        blame,
-        kind,
-        code: clip(error.code),
-        message: clip(error.message),
-        detail: error.detail.map(clip),
-        source_code: error.source_code.map(clip),
-        retry_after_ms: error.retry_after_ms,
-        parameter: error.parameter,
-    }
 }
