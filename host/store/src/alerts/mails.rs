@@ -178,7 +178,7 @@ fn from_row(row: &AnyRow) -> Result<Mail, StoreError> {
         asset: row.id("asset_id")?,
         name: row.text("name")?,
         operator: row.text("operator")?,
-        state: super::state(row, "state")?,
+        state: super::values::state(row, "state")?,
         value: row.text_opt("value")?,
         threshold: row.text_opt("threshold")?,
         message: row.text_opt("message")?,
