@@ -38,6 +38,22 @@ impl Date {
         }
     }
 
+    /// The same of years before 0 and of more than four digits, too, which have a sign: `-0044-03-15`, `+12024-02-29`. Each part has two digits at least.
+    pub fn parse_expanded(text: &str) -> Option<Date> {
+        let (sign, rest) = match text.as_bytes() {
+            [b'-', ..] => (-1, &text[1..]),
+            [b'+', ..] => (1, &text[1..]),
+            _ => (1, text),
+        };
+        let mut parts = rest.split('-').map(|part| number(part, 2));
+        let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+        let (month, day) = (u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+        match parts.next() {
+            None => Date::new(sign * year, month, day),
+            Some(_) => None,
+        }
+    }
+
     /// The date that is so many days after 1970-01-01.
     pub fn from_days(days: i64) -> Date {
         // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day is their last.
@@ -97,6 +113,25 @@ impl TimeOfDay {
     pub fn of(instant: i64) -> TimeOfDay {
         TimeOfDay(instant.rem_euclid(DAY_US))
     }
+
+    /// `HH:MM:SS`, with up to six digits behind a point; `None` for anything else.
+    pub fn parse(text: &str) -> Option<TimeOfDay> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let mut parts = whole.split(':');
+        let mut part = |end: i64| {
+            let part = parts.next()?;
+            number(part, 2).filter(|value| part.len() == 2 && *value < end)
+        };
+        let (hour, minute, second) = (part(24)?, part(60)?, part(60)?);
+        if parts.next().is_some() || fraction.len() > 6 {
+            return None;
+        }
+        let scale = 10_i64.pow(6 - fraction.len() as u32);
+        let fraction = number(fraction, 1)? * scale;
+        Some(TimeOfDay(
+            ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction,
+        ))
+    }
 }
 
 impl fmt::Display for TimeOfDay {
@@ -151,6 +186,12 @@ pub fn parse_iso8601(text: &str) -> Option<i64> {
         b'0'..=b'9' if text.len() >= SECONDS_CHARS => parse_rfc3339(&format!("{text}Z")),
         _ => None,
     }
+}
+
+/// Digits and nothing else, so many of them at least.
+fn number(text: &str, least: usize) -> Option<i64> {
+    let is_number = text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 fn digits(bytes: &[u8], at: usize, count: usize) -> Option<i64> {
@@ -244,6 +285,57 @@ mod tests {
         }
         for instant in [0, -1, 1_767_268_800_500_000] {
             assert_eq!(parse_rfc3339(&rfc3339(instant)), Some(instant));
+        }
+    }
+
+    /// Years that are not of four digits are read with their sign, as they are written.
+    #[test]
+    fn far_years_are_read() {
+        for year in [-99_999, -44, 0, 1, 2_024, 9_999, 10_000, 99_999] {
+            let date = Date::new(year, 2, 28).unwrap();
+            assert_eq!(Date::parse_expanded(&date.to_string()), Some(date));
+        }
+        for other in [
+            "",
+            "-",
+            "2024",
+            "2024-02",
+            "2024-02-30",
+            "2024-2-28",
+            "2024-02-28-",
+            "--2024-02-28",
+            "2024-02-28 ",
+            "2024-258-01",
+            "99999999999999999999-01-01",
+            "２０２４-02-28",
+        ] {
+            assert_eq!(Date::parse_expanded(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_are_read() {
+        for (text, micros) in [
+            ("00:00:00", 0),
+            ("12:00:00.5", 43_200_500_000),
+            ("23:59:59.999999", DAY_US - 1),
+        ] {
+            assert_eq!(TimeOfDay::parse(text), Some(TimeOfDay(micros)), "{text}");
+        }
+        for other in [
+            "",
+            "12:00",
+            "24:00:00",
+            "12:60:00",
+            "12:00:60",
+            "1:00:00",
+            "12:00:00.",
+            "12:00:00.0000001",
+            "12:00:00:00",
+            "12:00:00+01",
+            "-1:00:00",
+        ] {
+            assert_eq!(TimeOfDay::parse(other), None, "{other}");
         }
     }
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use souk_sdk::json::{Kind, Written};
-use souk_sdk::time::{DAY_US, Date};
+use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 use souk_sdk::{ColumnBuilder, Error, json};
 
 use crate::answers::malformed;
@@ -17,7 +17,6 @@ use crate::types::{Sent, Type, Way};
 
 /// Years that a column has.
 const YEAR_MAX: i64 = 99_999;
-const SECOND_US: i64 = 1_000_000;
 /// Zeros that a decimal is written out with at most (`0E-38`).
 const ZEROS_MAX: u32 = 100;
 /// What a document says that is refused.
@@ -52,7 +51,7 @@ impl Kind for Sent {
             (Type::Text, _) => into.var(text.as_bytes()),
             (Type::Bytes, _) => into.var(&bytes(text)?),
             (Type::Date, _) => into.i32(days(text)?),
-            (Type::Time, _) => into.i64(micros_of_day(text).ok_or_else(malformed)?),
+            (Type::Time, _) => into.i64(micros_of_day(text)?),
             (Type::Clock, _) => into.i64(clock(text)?),
             (Type::Moment, Way::Micros) => into.i64(moment(text)?),
             (Type::Json, _) => into.var(document(text)?.as_bytes()),
@@ -136,23 +135,10 @@ fn bytes(text: &str) -> Result<Vec<u8>, Error> {
 
 /// `2024-02-29`; years beyond four digits have a sign.
 fn date(text: &str) -> Result<Date, Error> {
-    let (sign, rest) = match text.as_bytes() {
-        [b'-', ..] => (-1, &text[1..]),
-        [b'+', ..] => (1, &text[1..]),
-        _ => (1, text),
-    };
-    let mut parts = rest.split('-').map(|part| number(part, 2));
-    let (Some(Some(year)), Some(Some(month)), Some(Some(day)), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return Err(malformed());
-    };
-    let (Ok(month), Ok(day)) = (u8::try_from(month), u8::try_from(day)) else {
-        return Err(malformed());
-    };
-    match year > YEAR_MAX {
+    let date = Date::parse_expanded(text).ok_or_else(malformed)?;
+    match date.year.abs() > YEAR_MAX {
         true => Err(out_of_range()),
-        false => Date::new(sign * year, month, day).ok_or_else(malformed),
+        false => Ok(date),
     }
 }
 
@@ -163,37 +149,20 @@ fn out_of_range() -> Error {
     )
 }
 
-/// Digits and nothing else, so many of them at least.
-fn number(text: &str, least: usize) -> Option<i64> {
-    let is_number = text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
-}
-
 fn days(text: &str) -> Result<i32, Error> {
     i32::try_from(date(text)?.days()).map_err(|_| malformed())
 }
 
 /// Microseconds since midnight: `12:00:00.5`.
-fn micros_of_day(text: &str) -> Option<i64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let mut parts = whole.split(':');
-    let mut part = |end: i64| {
-        let part = parts.next()?;
-        number(part, 2).filter(|value| part.len() == 2 && *value < end)
-    };
-    let (hour, minute, second) = (part(24)?, part(60)?, part(60)?);
-    if parts.next().is_some() || fraction.len() > 6 {
-        return None;
-    }
-    let scale = 10_i64.pow(6 - fraction.len() as u32);
-    let fraction = number(fraction, 1)? * scale;
-    Some(((hour * 60 + minute) * 60 + second) * SECOND_US + fraction)
+fn micros_of_day(text: &str) -> Result<i64, Error> {
+    let TimeOfDay(micros) = TimeOfDay::parse(text).ok_or_else(malformed)?;
+    Ok(micros)
 }
 
 /// Microseconds since 1970 on a clock of no zone: `2024-02-29 12:00:00.5`.
 fn clock(text: &str) -> Result<i64, Error> {
     let (day, time) = text.split_once(' ').ok_or_else(malformed)?;
-    let time = micros_of_day(time).ok_or_else(malformed)?;
+    let time = micros_of_day(time)?;
     // Of years that a column has it fits.
     Ok(date(day)?.days() * DAY_US + time)
 }

@@ -134,36 +134,14 @@ fn document(text: &str) -> Result<&str, Error> {
 
 /// `2024-02-29`; years beyond four digits have a sign.
 fn date(text: &str) -> Result<Date, Error> {
-    let (sign, rest) = match text.as_bytes() {
-        [b'-', ..] => (-1, &text[1..]),
-        [b'+', ..] => (1, &text[1..]),
-        _ => (1, text),
-    };
-    let mut parts = rest.split('-').map(|part| number(part, 2));
-    let (Some(Some(year)), Some(Some(month)), Some(Some(day)), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return Err(malformed());
-    };
-    let (month, day) = (u8::try_from(month), u8::try_from(day));
-    let (month, day) = (
-        month.map_err(|_| malformed())?,
-        day.map_err(|_| malformed())?,
-    );
-    let year = sign * year;
-    if year.abs() > YEAR_MAX {
-        return Err(Error::source_failed(
+    let date = Date::parse_expanded(text).ok_or_else(malformed)?;
+    match date.year.abs() > YEAR_MAX {
+        true => Err(Error::source_failed(
             "year_out_of_range",
             "the result has a date of a year beyond 99999: write CAST(… AS varchar)",
-        ));
+        )),
+        false => Ok(date),
     }
-    Date::new(year, month, day).ok_or_else(malformed)
-}
-
-/// Digits and nothing else, so many of them at least.
-fn number(text: &str, least: usize) -> Option<i64> {
-    let is_number = text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
 }
 
 fn days(text: &str) -> Result<i32, Error> {
@@ -172,23 +150,8 @@ fn days(text: &str) -> Result<i32, Error> {
 
 /// Microseconds since midnight: `12:00:00.5`.
 fn time(text: &str) -> Result<i64, Error> {
-    micros_of_day(text).ok_or_else(malformed)
-}
-
-fn micros_of_day(text: &str) -> Option<i64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let mut parts = whole.split(':');
-    let mut part = |end: i64| {
-        let part = parts.next()?;
-        number(part, 2).filter(|value| part.len() == 2 && *value < end)
-    };
-    let (hour, minute, second) = (part(24)?, part(60)?, part(60)?);
-    if parts.next().is_some() || fraction.len() > 6 {
-        return None;
-    }
-    let scale = 10_i64.pow(6 - fraction.len() as u32);
-    let fraction = number(fraction, 1)? * scale;
-    Some(((hour * 60 + minute) * 60 + second) * SECOND_US + fraction)
+    let TimeOfDay(micros) = TimeOfDay::parse(text).ok_or_else(malformed)?;
+    Ok(micros)
 }
 
 /// Microseconds since 1970 on a clock of no zone: `2024-02-29 12:00:00.5`.
@@ -216,7 +179,10 @@ fn minutes_of(zone: &str) -> Option<i64> {
         _ => return None,
     };
     let (hours, minutes) = zone[1..].split_once(':')?;
-    let two = |text: &str| number(text, 2).filter(|_| text.len() == 2);
+    let two = |text: &str| -> Option<i64> {
+        let is_two = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_two.then(|| text.parse().ok()).flatten()
+    };
     Some(sign * (two(hours)? * 60 + two(minutes)?))
 }
 
