@@ -33,6 +33,7 @@ mod known;
 mod later;
 pub mod looks;
 mod machine;
+pub mod numbers;
 pub mod pager;
 pub mod parameters;
 mod pieces;

@@ -9,6 +9,7 @@
 //! - MariaDB's JSON is `LONGTEXT`, hence text. What has the character set `binary` is bytes.
 
 use crate::protocol::{self, Reader, malformed};
+use souk_sdk::numbers::widened;
 use souk_sdk::time::{DAY_US, Date};
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
 use std::borrow::Cow;
@@ -53,8 +54,6 @@ const IS_SET: u16 = 1 << 11;
 const CHARACTER_BYTES: u32 = 4;
 /// `decimals` of what has no fixed number of them.
 const DECIMALS_MAX: u8 = 6;
-/// Up to here every whole number is a FLOAT, and has no shorter form than its digits.
-const FLOAT_EXACT_MAX: f32 = 16_777_216.0;
 
 /// What the server says of a column.
 pub struct Definition<'a> {
@@ -312,7 +311,7 @@ impl Reading {
             Reading::I8 => into.i64(i64::from(i8::from_le_bytes(row.array()?))),
             Reading::U8 => into.i64(i64::from(row.u8()?)),
             Reading::U64 => unsigned(u64::from_le_bytes(row.array()?), into),
-            Reading::F32 => into.f64(shortest(f32::from_le_bytes(row.array()?))),
+            Reading::F32 => into.f64(widened(f32::from_le_bytes(row.array()?))),
             Reading::Time(decimals) => {
                 let value = Span::read(row)?;
                 into.var_with(|out| {
@@ -355,15 +354,6 @@ fn decimal(value: &[u8], into: &mut ColumnBuilder) -> Result<(), Error> {
             Ok(())
         }),
         _ => into.var(value),
-    }
-}
-
-/// The number whose shortest decimal form is this one's: `1e38`, not `9.999999680285692e37`.
-fn shortest(value: f32) -> f64 {
-    let wide = f64::from(value);
-    match value.fract() == 0.0 && value.abs() <= FLOAT_EXACT_MAX {
-        true => wide,
-        false => value.to_string().parse().unwrap_or(wide),
     }
 }
 

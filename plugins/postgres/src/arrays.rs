@@ -8,6 +8,7 @@ use crate::protocol::{Reader, malformed};
 use crate::types::{self, Reading};
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use souk_sdk::Error;
+use souk_sdk::numbers::widened;
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 use std::fmt;
 use std::io::Write;
@@ -81,7 +82,7 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
         Reading::Oid => display(out, u32::from_be_bytes(types::exact(value)?)),
         Reading::Float4 => {
             let single = f32::from_be_bytes(types::exact(value)?);
-            float(out, types::widened(single))
+            float(out, widened(single))
         }
         Reading::Float8 => float(out, f64::from_be_bytes(types::exact(value)?)),
         Reading::Numeric => {

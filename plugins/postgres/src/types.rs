@@ -4,6 +4,7 @@
 
 use crate::protocol::{Reader, malformed};
 use crate::{arrays, numeric};
+use souk_sdk::numbers::widened;
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
 use std::borrow::Cow;
@@ -335,19 +336,6 @@ fn too_far() -> Error {
 /// The years from -99999 to 99999, which a host takes; the server has more.
 const DAYS: std::ops::RangeInclusive<i32> = -37_243_412..=35_804_721;
 
-/// Up to here every whole number is a single of its own. Beyond it singles are further apart than their last digits.
-const WHOLE_MAX: f64 = 16_777_216.0;
-
-/// The double whose digits are those of the single: 0.1 and not 0.10000000149011612, which nobody has written.
-pub fn widened(value: f32) -> f64 {
-    let wide = f64::from(value);
-    let is_exact = wide.fract() == 0.0 && wide.abs() <= WHOLE_MAX;
-    match is_exact || !wide.is_finite() {
-        true => wide,
-        false => value.to_string().parse().unwrap_or(wide),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,24 +353,6 @@ mod tests {
         assert_eq!(native(oid::VARCHAR, 24).unwrap(), "varchar(20)");
         assert_eq!(native(1007, -1).unwrap(), "int4[]");
         assert_eq!(native(99_999, -1), None);
-    }
-
-    /// As many digits as the server writes.
-    #[test]
-    fn singles_keep_their_digits() {
-        for (single, double) in [
-            (0.1_f32, 0.1_f64),
-            (-1.5, -1.5),
-            (16_777_216.0, 16_777_216.0),
-            (33_554_432.0, 33_554_432.0),
-            (123_456_792.0, 123_456_790.0),
-            (1e38, 1e38),
-            (f32::MAX, 3.402_823_5e38),
-            (f32::NEG_INFINITY, f64::NEG_INFINITY),
-        ] {
-            assert_eq!(widened(single).to_bits(), double.to_bits(), "{single}");
-        }
-        assert!(widened(f32::NAN).is_nan());
     }
 
     #[test]

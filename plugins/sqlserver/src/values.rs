@@ -1,6 +1,7 @@
 //! Values, from their bytes in a row into columns. Nothing is rounded that the server itself does not round when it shows it.
 
 use encoding_rs::{CoderResult, Encoding};
+use souk_sdk::numbers::widened;
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
 use tds_protocol::token::Collation;
 use tds_protocol::types::TypeId;
@@ -177,7 +178,7 @@ fn float(bytes: &[u8]) -> Result<f64, Error> {
     match bytes {
         [a, b, c, d] => {
             let single = f32::from_le_bytes([*a, *b, *c, *d]);
-            Ok(single.to_string().parse().unwrap_or_else(|_| single.into()))
+            Ok(widened(single))
         }
         _ => Ok(f64::from_le_bytes(
             bytes.try_into().map_err(|_| malformed())?,
