@@ -13,6 +13,7 @@
 //! behind the first it could strike the wrong one.
 
 mod catalog;
+mod dates;
 mod errors;
 mod frames;
 mod job;
