@@ -1,5 +1,6 @@
 //! DataFusion, with the session's tables and nothing else: one thread, a bounded memory, no other catalogs, files or settings.
 
+use crate::averages;
 use crate::clock::Clock;
 use crate::errors;
 use crate::exact::Exact;
@@ -134,6 +135,7 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();
     state.register_udaf(Arc::new(sums::sum()))?;
+    state.register_udaf(Arc::new(averages::avg()))?;
     for name in series::NAMES {
         if let Some(function) = state.table_functions().get(name).cloned() {
             state.register_udtf(name, Arc::new(Series(function.function().clone())));

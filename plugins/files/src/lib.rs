@@ -10,6 +10,7 @@
 mod allocated;
 mod answer;
 mod archive;
+mod averages;
 mod catalog;
 mod clock;
 mod comparisons;

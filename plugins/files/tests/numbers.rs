@@ -267,6 +267,49 @@ fn sums_are_exact_or_refused() {
     assert_eq!(all.lines(), [i64::MAX.to_string()]);
 }
 
+/// What spans of time add up to may outgrow them, and their average does not.
+#[test]
+fn averages_of_durations_are_exact() {
+    let days =
+        DurationNanosecondArray::from(vec![Some(i64::MAX), Some(i64::MAX - 2), Some(-7), None]);
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![1, 2, 3, 4]))),
+        ("span", array(days)),
+    ]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows, None));
+    let half = (i64::MAX - 1).to_string();
+    let half = half.as_str();
+    for (sql, lines) in [
+        (
+            "SELECT CAST(avg(span) AS bigint) FROM t WHERE n < 3",
+            vec![half],
+        ),
+        (
+            "SELECT CAST(mean(span) AS bigint) FROM t WHERE n < 3 GROUP BY n < 3",
+            vec![half],
+        ),
+        (
+            "SELECT CAST(avg(span) FILTER (WHERE n < 3) AS bigint) FROM t",
+            vec![half],
+        ),
+        (
+            "SELECT CAST(avg(span) AS bigint) FROM t WHERE n > 2",
+            vec!["-7"],
+        ),
+        (
+            "SELECT CAST(avg(span) AS bigint) FROM t WHERE n > 3",
+            vec!["~"],
+        ),
+        (
+            "SELECT CAST(avg(span) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS bigint) FROM t WHERE n < 3 ORDER BY n",
+            vec!["9223372036854775807", half],
+        ),
+    ] {
+        let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), lines, "{sql}");
+    }
+}
+
 /// Months, days and what is smaller are added up each by itself.
 #[test]
 fn sums_of_intervals_are_exact_or_refused() {
