@@ -3,7 +3,8 @@
 //! It compares no times of day of different units. It makes a decimal of 30 digits of a float that stands beside a decimal, which most
 //! floats are not: the statement fails at a large one, and a small one is nothing. Of a moment that is finer than the column beside it
 //! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds; beside a column of nanoseconds it fails
-//! at one that these do not reach; and a text or a date beside a column of moments it reads in the zone that the column is shown in. A float
+//! at one that these do not reach, and `TIMESTAMP '9999-12-31 00:00:00'` it does not take at all; and a text, a date or a moment without a zone
+//! beside a column of moments it reads in the zone that the column is shown in, which is for show only. A float
 //! of 32 bits is to it the one of 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it
 //! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by.
 //!
@@ -23,6 +24,8 @@ use datafusion::logical_expr::{
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+const UTC: &str = "UTC";
+
 /// Functions that answer one of their arguments.
 const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
 
@@ -40,6 +43,7 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         Expr::InList(list) => listed(list, schema),
         Expr::Case(case) => chosen(case, schema),
         Expr::ScalarFunction(call) if CHOOSING.contains(&call.name()) => called(call, schema),
+        Expr::Cast(Cast { expr, field }) => in_micros(expr, field.data_type()),
         _ => None,
     };
     Ok(match instead {
@@ -71,11 +75,11 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     let [Some(one), Some(other)] = kinds else {
         return None;
     };
-    if let Some(moment) = as_moment(&one, right, &other) {
+    if let Some(moment) = as_moment(left, &one, right, &other) {
         let exact = compared(left, operator, &moment, schema);
         return Some(exact.unwrap_or_else(|| binary_expr(left.clone(), operator, moment)));
     }
-    if let Some(moment) = as_moment(&other, left, &one) {
+    if let Some(moment) = as_moment(right, &other, left, &one) {
         let exact = compared(&moment, operator, right, schema);
         return Some(exact.unwrap_or_else(|| binary_expr(moment, operator, right.clone())));
     }
@@ -231,17 +235,35 @@ fn nearest(side: &Expr) -> Option<Expr> {
     }
 }
 
-/// A text or a date beside a column of moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written. `None`
-/// where DataFusion reads it so. Beside a date it compares in nanoseconds, and in the column's zone.
-fn as_moment(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Expr> {
-    let DataType::Timestamp(unit, zone) = column else {
+/// A moment that is written down, of a year that nanoseconds do not reach, in microseconds. `TIMESTAMP '…'` is one in nanoseconds.
+fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = kind else {
         return None;
     };
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+    let moment = written(value)?;
+    let is_beyond = moment.cast_to(kind).is_err() && moment.cast_to(&micros).is_ok();
+    is_beyond.then(|| cast(value.clone(), micros))
+}
+
+/// A text, a date or a moment without a zone beside moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written;
+/// beside what the statement itself puts into a zone (`at AT TIME ZONE 'Europe/Berlin'`) it is in that. `None` where DataFusion reads it so.
+/// Beside a date it compares in nanoseconds, and in a column's zone.
+fn as_moment(side: &Expr, of_side: &DataType, value: &Expr, of_value: &DataType) -> Option<Expr> {
+    let DataType::Timestamp(unit, zone) = of_side else {
+        return None;
+    };
+    if let DataType::Timestamp(its_unit, None) = of_value {
+        return shown_in(side, of_side).map(|_| in_utc(value, *its_unit));
+    }
     let is_date = *of_value == DataType::Date32;
     if !is_date && !of_value.is_string() {
         return None;
     }
-    let zone: Option<Arc<str>> = zone.as_ref().map(|_| "UTC".into());
+    let zone: Option<Arc<str>> = match side {
+        Expr::Column(_) => zone.as_ref().map(|_| UTC.into()),
+        _ => zone.clone(),
+    };
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
     let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone);
     let is_beyond = || {
@@ -252,7 +274,21 @@ fn as_moment(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Exp
         TimeUnit::Nanosecond if !is_beyond() => nanos,
         _ => micros,
     };
-    (is_date || kind != *column).then(|| cast(value.clone(), kind))
+    (is_date || kind != *of_side).then(|| cast(value.clone(), kind))
+}
+
+/// The zone in which a file shows a column of moments, where it is another one than UTC.
+fn shown_in(column: &Expr, kind: &DataType) -> Option<Arc<str>> {
+    match (column, kind) {
+        (Expr::Column(_), DataType::Timestamp(_, Some(zone))) if **zone != *UTC => {
+            Some(zone.clone())
+        }
+        _ => None,
+    }
+}
+
+fn in_utc(value: &Expr, unit: TimeUnit) -> Expr {
+    cast(value.clone(), DataType::Timestamp(unit, Some(UTC.into())))
 }
 
 /// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.
@@ -297,7 +333,7 @@ fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Scalar
 /// Whether a moment beside a column's is one in the same zone, or in UTC. What a clock showed in another zone DataFusion may have its own
 /// way with.
 fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
-    zone.is_some() || its_zone.is_none_or(|zone| **zone == *"UTC")
+    zone.is_some() || its_zone.is_none_or(|zone| **zone == *UTC)
 }
 
 /// A literal, or what one is said to be: `TIMESTAMP '…'`.
@@ -378,7 +414,7 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
     let kinds = list.list.iter().map(|value| value.get_type(schema));
     let kinds: Vec<DataType> = kinds.collect::<Planned<_>>().ok()?;
     let values = list.list.iter().zip(&kinds);
-    let moments = values.map(|(value, kind)| as_moment(&is, value, kind));
+    let moments = values.map(|(value, kind)| as_moment(&list.expr, &is, value, kind));
     let moments: Vec<Option<Expr>> = moments.collect();
     if moments.iter().any(Option::is_some) {
         let values = moments.into_iter().zip(&list.list);
@@ -440,20 +476,21 @@ fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
     let singles = side.and_then(|side| whens_of_singles(case, side, schema));
     let compares =
         singles.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
-    let answers = are_mixed(thens.clone().chain(other), schema);
-    if singles.is_none() && !compares && !answers {
+    let answers = alike(thens.clone().chain(other), schema);
+    if singles.is_none() && !compares && answers.is_none() {
         return None;
     }
-    let of = |part: &Expr, is_float: bool| match is_float {
+    let of = |part: &Expr| match compares {
         true => float(part),
         false => part.clone(),
     };
-    let whens = singles.unwrap_or_else(|| whens.map(|when| of(when, compares)).collect());
-    let thens = thens.map(|then| Box::new(of(then, answers)));
-    let parts = whens.into_iter().map(Box::new).zip(thens);
-    let side = side.map(|side| Box::new(of(side, compares)));
-    let other = other.map(|other| Box::new(of(other, answers)));
-    Some(Expr::Case(Case::new(side, parts.collect(), other)))
+    let whens = singles.unwrap_or_else(|| whens.map(of).collect());
+    let answers = answers.unwrap_or_else(|| thens.chain(other).cloned().collect());
+    let mut answers = answers.into_iter().map(Box::new);
+    let parts: Vec<_> = whens.into_iter().map(Box::new).zip(&mut answers).collect();
+    let side = side.map(|side| Box::new(of(side)));
+    let other = answers.next();
+    Some(Expr::Case(Case::new(side, parts, other)))
 }
 
 /// What a float of 32 bits is compared with, where all of it is written down. One that none is shown as is NULL, which nothing equals.
@@ -471,8 +508,31 @@ fn whens_of_singles(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<E
 }
 
 fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
-    are_mixed(call.args.iter(), schema).then(|| {
-        let args = call.args.iter().map(float).collect();
-        Expr::ScalarFunction(ScalarFunction::new_udf(call.func.clone(), args))
-    })
+    let args = alike(call.args.iter(), schema)?;
+    let call = ScalarFunction::new_udf(call.func.clone(), args);
+    Some(Expr::ScalarFunction(call))
+}
+
+/// What one of is answered, where DataFusion would make it alike otherwise: floats of decimals beside floats, and moments in UTC of those without
+/// a zone, and of dates, beside a column that is shown in another.
+fn alike<'e>(
+    parts: impl Iterator<Item = &'e Expr> + Clone,
+    schema: &DFSchema,
+) -> Option<Vec<Expr>> {
+    if are_mixed(parts.clone(), schema) {
+        return Some(parts.map(float).collect());
+    }
+    let zone = parts
+        .clone()
+        .find_map(|part| shown_in(part, &part.get_type(schema).ok()?))?;
+    let moment = |part: &Expr| {
+        let unit = match part.get_type(schema) {
+            Ok(DataType::Timestamp(unit, None)) => unit,
+            Ok(DataType::Date32) => TimeUnit::Microsecond,
+            _ => return part.clone(),
+        };
+        let shown = DataType::Timestamp(unit, Some(zone.clone()));
+        cast(in_utc(part, unit), shown)
+    };
+    Some(parts.map(moment).collect())
 }

@@ -439,6 +439,14 @@ fn texts_beside_moments_are_in_utc() {
                     "BETWEEN '1970-01-01 00:30:00' AND '1970-01-01 01:00:00'",
                     "2",
                 ),
+                ("= TIMESTAMP '1970-01-01 01:00:00'", "2"),
+                ("IN (TIMESTAMP '1970-01-01 01:00:00')", "2"),
+                (
+                    "NOT BETWEEN TIMESTAMP '1970-01-01 00:30:00' AND TIMESTAMP '1970-01-01 01:00:00'",
+                    "1 3",
+                ),
+                ("< TIMESTAMP '9999-12-31 00:00:00'", "1 2 3"),
+                ("> CAST('0001-01-01' AS timestamp)", "1 2 3"),
             ] {
                 let condition = format!("\"{column}\" {condition}");
                 let found = rows(&mut session, &condition, Vec::new());
@@ -447,6 +455,57 @@ fn texts_beside_moments_are_in_utc() {
             let text = Value::Text("1970-01-01 01:00:00".to_owned());
             let found = rows(&mut session, &format!("$1 < \"{column}\""), vec![text]);
             assert_eq!(found, "3", "{name}: {column}");
+        }
+    }
+}
+
+/// What is chosen of moments is the same moment, in whatever zone a file shows a column; what a statement puts into a zone it compares there.
+#[test]
+fn moments_that_are_chosen_are_in_utc() {
+    let millis = |values: Vec<Option<i64>>| {
+        array(TimestampMillisecondArray::from(values).with_timezone("Europe/Berlin"))
+    };
+    let rows_of = batch(vec![
+        ("n", numbers(2)),
+        ("berlin", millis(vec![Some(0), None])),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (chosen, wanted) in [
+            (
+                "coalesce(berlin, TIMESTAMP '1970-01-01 01:00:00')",
+                ["0", "3600000000"],
+            ),
+            ("coalesce(berlin, DATE '1970-01-02')", ["0", "86400000000"]),
+            (
+                "CASE WHEN n = 1 THEN berlin ELSE TIMESTAMP '1970-01-01 01:00:00' END",
+                ["0", "3600000000"],
+            ),
+            (
+                "CASE WHEN n = 2 THEN DATE '1970-01-02' ELSE berlin END",
+                ["0", "86400000000"],
+            ),
+        ] {
+            let sql = format!("SELECT {chosen} FROM t ORDER BY n");
+            let answer = ask(&mut session, &sql);
+            let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            assert_eq!(answer.lines(), wanted, "{name}: {sql}");
+        }
+        for (condition, wanted) in [
+            (
+                "berlin AT TIME ZONE 'Europe/Berlin' = '1970-01-01 01:00:00'",
+                "1",
+            ),
+            (
+                "berlin AT TIME ZONE 'Asia/Tokyo' = TIMESTAMP '1970-01-01 09:00:00'",
+                "1",
+            ),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
         }
     }
 }
@@ -480,6 +539,9 @@ fn moments_beyond_nanoseconds_are_compared() {
             ("\"at\" < DATE '9999-12-31'", "1 2"),
             ("\"at\" > '0001-01-01 00:00:00'", "1 2"),
             ("\"at\" IN ('9999-12-31', '1970-01-01')", "1"),
+            ("\"at\" < TIMESTAMP '9999-12-31 00:00:00'", "1 2"),
+            ("TIMESTAMP '9999-12-31 00:00:00' <= \"at\"", ""),
+            ("\"at\" <> '0001-01-01 00:00:00'::timestamp", "1 2"),
         ] {
             let found = rows(&mut session, condition, Vec::new());
             assert_eq!(found, wanted, "{name}: {condition}");
