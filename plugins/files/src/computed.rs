@@ -158,7 +158,7 @@ impl ScalarUDFImpl for Function {
                 of_whole_days(&second)?;
                 computed(*step, &first, &second)
             }
-            Task::Level => each(&first, |numbers| Ok(floats::leveled(numbers))),
+            Task::Level => each(&first, floats::leveled),
             Task::Days => of_whole_days(&first).map(|()| first),
             Task::Rows(_) => Err(errors::through(nothing())),
             Task::Seconds => each(&first, |seconds| {

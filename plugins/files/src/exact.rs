@@ -134,9 +134,10 @@ fn is_float_step(step: &BinaryExpr, schema: &DFSchema) -> bool {
     is_step && is_float(&step.right, schema) && is_float(&step.left, schema)
 }
 
-/// Whether a cast may make a float that is not level: of a text, and of a longer one that it makes nothing of.
+/// Whether a cast may make a float that is not level: of a text, and of a longer one that it makes nothing of. Lists of floats it may make of
+/// lists of texts.
 fn may_have_sign(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    to.is_floating()
+    floats::has_floats(to)
         && value.get_type(schema).is_ok_and(|kind| {
             let is_longer = kind.is_floating() && *to != DataType::Float64;
             is_longer || !kind.is_numeric()
@@ -270,9 +271,12 @@ fn cast_by_name(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr
         _ => None,
     };
     let mut values = function.args.iter();
-    match (to, values.next()) {
-        (Some(to), Some(value)) if is_text_of_decimal(value, &to, schema) => {
-            Transformed::yes(call(Task::Write(to), vec![value.clone()]))
+    match (&to, values.next()) {
+        (Some(to), Some(value)) if is_text_of_decimal(value, to, schema) => {
+            Transformed::yes(call(Task::Write(to.clone()), vec![value.clone()]))
+        }
+        (Some(to), _) if floats::has_floats(to) => {
+            Transformed::yes(leveled(Expr::ScalarFunction(function)))
         }
         _ => answered(function, schema),
     }

@@ -2,11 +2,13 @@
 //!
 //! DataFusion compares a zero with a sign as the one without, and sorts it before that one, so that rows between two pages are lost; and what
 //! is no number it sorts before all numbers where it has a sign, as what processors make of `0 / 0` has. Here there is neither, from reading
-//! on: a table's floats are leveled above its scan, and `exact` levels what is computed.
+//! on: a table's floats, those in lists, structures and maps, too, are leveled above its scan, and `exact` levels what is computed.
 //!
 //! Start reading at [`as_read`] and [`leveled`].
 
-use datafusion::arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray};
+use datafusion::arrow::array::{
+    Array, ArrayData, ArrayRef, ArrowPrimitiveType, AsArray, make_array,
+};
 use datafusion::arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, ScalarValue};
@@ -25,13 +27,13 @@ pub fn as_read(plan: LogicalPlan, level: impl Fn(Expr) -> Expr) -> Planned<Logic
         let schema = scan.projected_schema.clone();
         if !schema
             .iter()
-            .any(|(_, field)| field.data_type().is_floating())
+            .any(|(_, field)| has_floats(field.data_type()))
         {
             return Ok(Transformed::no(node));
         }
         let columns = schema.iter().map(|(table, field)| {
             let column = Expr::Column(Column::from((table, field)));
-            match field.data_type().is_floating() {
+            match has_floats(field.data_type()) {
                 true => level(column).alias_qualified(table.cloned(), field.name()),
                 false => column,
             }
@@ -42,9 +44,23 @@ pub fn as_read(plan: LogicalPlan, level: impl Fn(Expr) -> Expr) -> Planned<Logic
     .data()
 }
 
+/// Whether values of this type are floats, or lists, structures or maps of some.
+pub fn has_floats(kind: &DataType) -> bool {
+    match kind {
+        DataType::List(of)
+        | DataType::LargeList(of)
+        | DataType::ListView(of)
+        | DataType::LargeListView(of)
+        | DataType::FixedSizeList(of, _)
+        | DataType::Map(of, _) => has_floats(of.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        _ => kind.is_floating(),
+    }
+}
+
 /// The same floats without the sign of a zero, and of what is no number.
-pub fn leveled(floats: &ArrayRef) -> ArrayRef {
-    match floats.data_type() {
+pub fn leveled(floats: &ArrayRef) -> Planned<ArrayRef> {
+    Ok(match floats.data_type() {
         DataType::Float16 => Arc::new(
             floats
                 .as_primitive::<Float16Type>()
@@ -60,8 +76,18 @@ pub fn leveled(floats: &ArrayRef) -> ArrayRef {
                 .as_primitive::<Float64Type>()
                 .unary::<_, Float64Type>(double),
         ),
+        kind if has_floats(kind) => nested(floats)?,
         _ => floats.clone(),
-    }
+    })
+}
+
+/// The same lists, structures or maps, of leveled floats.
+fn nested(array: &ArrayRef) -> Planned<ArrayRef> {
+    let data = array.to_data();
+    let parts = data.child_data().iter();
+    let parts = parts.map(|part| Ok(leveled(&make_array(part.clone()))?.to_data()));
+    let parts: Vec<ArrayData> = parts.collect::<Planned<_>>()?;
+    Ok(make_array(data.into_builder().child_data(parts).build()?))
 }
 
 /// The same of one that is written down or bound; `None` where it is so already.

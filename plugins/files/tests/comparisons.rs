@@ -6,6 +6,7 @@ use common::{LIMITS, array, arrow, ask, ask_with, batch, file, parquet};
 use datafusion::arrow::array::*;
 use souk_connector_files::Session;
 use souk_sdk::Value;
+use std::sync::Arc;
 
 /// The numbers of the rows for which the condition holds.
 fn rows(session: &mut Session, condition: &str, values: Vec<Value>) -> String {
@@ -406,6 +407,58 @@ fn zeros_are_one_and_so_is_what_is_no_number() {
         let joined = "SELECT count(*) FROM t a JOIN t b ON a.f = b.f WHERE a.n < b.n";
         assert_eq!(ask(&mut session, joined).unwrap().lines(), ["2"], "{name}");
     }
+}
+
+/// In lists and structures, too.
+#[test]
+fn zeros_in_lists_are_one() {
+    use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
+    let lists = [Some(vec![Some(-0.0), Some(1.5), None]), Some(vec![]), None];
+    let lists = ListArray::from_iter_primitive::<Float64Type, _, _>(lists);
+    let pairs = [
+        Some(vec![Some(-0.0), Some(-1.0)]),
+        Some(vec![None, Some(-0.0)]),
+        None,
+    ];
+    let pairs = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(pairs, 2);
+    let floats = array(Float64Array::from(vec![-0.0, 0.0, -f64::NAN]));
+    let field = Arc::new(Field::new("f", DataType::Float64, true));
+    let text = Arc::new(Field::new("t", DataType::Utf8, true));
+    let texts = array(StringArray::from(vec!["é", "", "-0"]));
+    let parts = StructArray::from(vec![(field, floats), (text, texts)]);
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        ("l", array(lists)),
+        ("p", array(pairs)),
+        ("s", array(parts)),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        let answer = ask(&mut session, "SELECT l, p, s FROM t ORDER BY n").unwrap();
+        assert_eq!(
+            answer.lines(),
+            [
+                r#"[0.0,1.5,null]|[0.0,-1.0]|{"f":0.0,"t":"é"}"#,
+                r#"[]|[null,0.0]|{"f":0.0,"t":""}"#,
+                r#"~|~|{"f":"NaN","t":"-0"}"#,
+            ],
+            "{name}"
+        );
+        let sql = "SELECT count(*) FROM t GROUP BY s['f'] ORDER BY 1";
+        assert_eq!(
+            ask(&mut session, sql).unwrap().lines(),
+            ["1", "2"],
+            "{name}"
+        );
+        let found = rows(&mut session, "array_has(l, CAST(0 AS double))", Vec::new());
+        assert_eq!(found, "1", "{name}");
+    }
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    let sql = "SELECT arrow_cast(make_array('-0', '1'), 'List(Float64)') FROM t";
+    assert_eq!(ask(&mut session, sql).unwrap().lines(), ["[0.0,1.0]"]);
 }
 
 /// A text or a date beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
