@@ -216,6 +216,14 @@ pub fn moment_out_of_range() -> Error {
     )
 }
 
+/// A format of `to_char` would be told as it is written.
+pub fn format_of_postgres() -> Error {
+    Error::source_failed(
+        "format_without_percent",
+        "the statement gives to_char a format that names nothing of a moment: '%Y-%m-%d', as strftime has it, not 'YYYY-MM-DD'",
+    )
+}
+
 pub fn out_of_memory() -> Error {
     Error::source_failed(
         "out_of_memory",

@@ -231,6 +231,9 @@ fn called(function: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<Ex
             let ScalarFunction { func, args } = function;
             Ok(Transformed::yes(call(Task::Rows(func), args)))
         }
+        ("to_char", Some(first)) if is_other_format(&function, kind(first)) => {
+            Err(errors::through(errors::format_of_postgres()))
+        }
         ("to_timestamp", Some(first)) if kind(first).is_some_and(|kind| kind.is_floating()) => {
             let ScalarFunction { func, mut args } = function;
             let seconds = args.remove(0);
@@ -250,6 +253,16 @@ fn answered(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
         true => Transformed::yes(leveled(function)),
         false => Transformed::no(function),
     }
+}
+
+/// Whether a moment is written in a format without a `%`, which DataFusion tells as it is: `YYYY-MM-DD` is PostgreSQL's.
+fn is_other_format(function: &ScalarFunction, kind: Option<DataType>) -> bool {
+    let Some(Expr::Literal(format, _)) = function.args.get(1) else {
+        return false;
+    };
+    let is_moment = kind.is_none_or(|kind| !matches!(kind, DataType::Duration(_)));
+    let format = format.try_as_str().flatten();
+    is_moment && format.is_some_and(|format| !format.contains('%'))
 }
 
 /// Whether what is rounded is a moment of no column, which DataFusion computes in another way than those of columns.

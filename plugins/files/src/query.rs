@@ -5,8 +5,10 @@ use crate::comparisons;
 use crate::engine::Engine;
 use crate::errors;
 use crate::escapes;
+use crate::ignored;
 use crate::parameters::bound;
 use crate::series;
+use crate::similar;
 use crate::types;
 use crate::watch::ROWS;
 use datafusion::common::config::Dialect;
@@ -61,6 +63,8 @@ fn parse(engine: &Engine, text: &str) -> Result<Parsed, Error> {
         Parsed::Statement(mut statement) if matches!(*statement, Statement::Query(_)) => {
             few_tables(&statement)?;
             escapes::rewrite(&mut statement)?;
+            similar::rewrite(&mut statement)?;
+            ignored::rewrite(&mut statement)?;
             series::check(engine.state(), &statement)?;
             Ok(Parsed::Statement(statement))
         }

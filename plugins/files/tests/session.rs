@@ -546,6 +546,93 @@ fn patterns_are_escaped_by_any_sign() {
     }
 }
 
+/// `SIMILAR TO` is about the whole text, and `%` and `_` are what they are to `LIKE`.
+#[test]
+fn patterns_are_similar_to_whole_texts() {
+    let (_directory, mut session) = file(
+        "t.csv",
+        "s\nabc\nab.c\na%c\nxabc\nab\n\"a\nc\"\n".as_bytes(),
+    );
+    for (condition, wanted) in [
+        ("s SIMILAR TO 'b'", 0),
+        ("s SIMILAR TO 'abc'", 1),
+        ("s SIMILAR TO 'a%'", 5),
+        ("s SIMILAR TO 'a_c'", 3),
+        ("s SIMILAR TO 'ab.c'", 1),
+        ("s SIMILAR TO 'a(b|%)c'", 4),
+        ("s SIMILAR TO '[a-b]+'", 1),
+        ("s SIMILAR TO 'x?ab(c)?'", 3),
+        (r"s SIMILAR TO 'a\%c'", 1),
+        ("s SIMILAR TO 'a!%c' ESCAPE '!'", 1),
+        ("s NOT SIMILAR TO 'a%'", 1),
+    ] {
+        let sql = format!("SELECT count(*) FROM t WHERE {condition}");
+        let answer = ask(&mut session, &sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), [wanted.to_string()], "{sql}");
+    }
+}
+
+/// What DataFusion reads and passes over is computed or refused.
+#[test]
+fn nothing_that_is_asked_is_passed_over() {
+    let (_directory, mut session) = file(
+        "t.csv",
+        "s,day\néabc,2026-01-31\nx,2026-02-01\n,\n".as_bytes(),
+    );
+    for (sql, lines) in [
+        ("SELECT CAST(s AS varchar(2)) FROM t", ["éa", "x", "~"]),
+        ("SELECT s::char(3) FROM t", ["éab", "x", "~"]),
+        (
+            "SELECT TRY_CAST(day AS varchar(4)) FROM t",
+            ["2026", "2026", "~"],
+        ),
+        (
+            "SELECT CAST(upper(CAST(s AS varchar(3))) AS varchar(2)) FROM t",
+            ["ÉA", "X", "~"],
+        ),
+        ("SELECT CAST(s AS varchar) FROM t", ["éabc", "x", "~"]),
+        (
+            "SELECT to_char(day, '%d.%m.%Y') FROM t",
+            ["31.01.2026", "01.02.2026", "~"],
+        ),
+    ] {
+        let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), lines, "{sql}");
+    }
+    for (sql, code) in [
+        (
+            "SELECT s FROM t TABLESAMPLE BERNOULLI (10)",
+            "not_implemented",
+        ),
+        (
+            "SELECT s FROM (SELECT s FROM t) x TABLESAMPLE SYSTEM (10)",
+            "not_implemented",
+        ),
+        (
+            "SELECT * FROM generate_series(1, 3) WITH ORDINALITY",
+            "not_implemented",
+        ),
+        (
+            "SELECT s FROM t WHERE s SIMILAR TO s",
+            "pattern_not_written",
+        ),
+        (
+            "SELECT to_char(day, 'YYYY-MM-DD') FROM t",
+            "format_without_percent",
+        ),
+        (
+            "SELECT date_format(day, 'YYYY') FROM t",
+            "format_without_percent",
+        ),
+    ] {
+        let error = ask(&mut session, sql)
+            .err()
+            .unwrap_or_else(|| panic!("{sql}"));
+        let told = (error.class, error.code.as_str());
+        assert_eq!(told, (ErrorClass::Source, code), "{sql}: {error:?}");
+    }
+}
+
 /// A literal with a point is the decimal that it says, not the nearest float.
 #[test]
 fn decimals_are_compared_exactly() {
