@@ -51,6 +51,10 @@ impl Visitor for Tables {
             TableFactor::Table {
                 with_ordinality: true,
                 ..
+            }
+            | TableFactor::Function {
+                with_ordinality: true,
+                ..
             } => "WITH ORDINALITY",
             TableFactor::Table {
                 version: Some(_), ..
