@@ -6,10 +6,12 @@
 //! at one that these do not reach, and `TIMESTAMP '9999-12-31 00:00:00'` it does not take at all; and a text, a date or a moment without a zone
 //! beside a column of moments it reads in the zone that the column is shown in, which is for show only. A float
 //! of 32 bits is to it the one of 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it
-//! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by.
+//! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by. Of intervals it compares months,
+//! then days, then the rest, so that 25 hours, and two days between two moments, are less than one day.
 //!
 //! Start reading at [`exact`].
 
+use crate::computed::{Task, call};
 use crate::plans;
 use crate::types::shortest;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
@@ -89,9 +91,32 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     if let Some(place) = place(&other, left, &one) {
         return place.compared(right, operator.swap()?);
     }
+    if are_spans(&one, &other) {
+        return Some(binary_expr(span(left, &one), operator, span(right, &other)));
+    }
     let kind = common(&one, &other)?;
     let (left, right) = (of_kind(left, &one, &kind), of_kind(right, &other, &kind));
     Some(binary_expr(left, operator, right))
+}
+
+/// Whether two spans of time are compared of which one is an interval.
+fn are_spans(one: &DataType, other: &DataType) -> bool {
+    let has_interval = [one, other]
+        .iter()
+        .any(|kind| matches!(kind, DataType::Interval(_)));
+    has_interval && is_span(one) && is_span(other)
+}
+
+fn is_span(kind: &DataType) -> bool {
+    matches!(kind, DataType::Interval(_) | DataType::Duration(_))
+}
+
+/// How long a span is. What is none, like NULL, stays what it is.
+fn span(side: &Expr, kind: &DataType) -> Expr {
+    match is_span(kind) {
+        true => call(Task::Span, vec![side.clone()]),
+        false => side.clone(),
+    }
 }
 
 /// `(a, b)` and `(1, 2)`.
@@ -413,6 +438,12 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
     let is = list.expr.get_type(schema).ok()?;
     let kinds = list.list.iter().map(|value| value.get_type(schema));
     let kinds: Vec<DataType> = kinds.collect::<Planned<_>>().ok()?;
+    if kinds.iter().any(|kind| are_spans(&is, kind)) {
+        let values = list.list.iter().zip(&kinds);
+        let values = values.map(|(value, kind)| span(value, kind)).collect();
+        let side = Box::new(span(&list.expr, &is));
+        return Some(Expr::InList(InList::new(side, values, list.negated)));
+    }
     let values = list.list.iter().zip(&kinds);
     let moments = values.map(|(value, kind)| as_moment(&list.expr, &is, value, kind));
     let moments: Vec<Option<Expr>> = moments.collect();

@@ -9,8 +9,8 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
 use datafusion::arrow::datatypes::{
-    DataType, Field, FieldRef, Float64Type, IntervalDayTimeType, IntervalMonthDayNanoType,
-    IntervalUnit,
+    DataType, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, IntervalDayTimeType,
+    IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, TimeUnit,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
@@ -55,6 +55,8 @@ pub enum Task {
     Level,
     /// An interval as it is, of whole days.
     Days,
+    /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans.
+    Span,
     /// What this function makes of a column, of a second value that is none.
     Rows(Arc<ScalarUDF>),
 }
@@ -75,6 +77,7 @@ impl ScalarUDFImpl for Function {
             Task::Seconds => "seconds",
             Task::Level => "level",
             Task::Days => "days",
+            Task::Span => "span",
             Task::Rows(_) => "rows",
         }
     }
@@ -95,7 +98,12 @@ impl ScalarUDFImpl for Function {
                 name
             }
             Task::Negate => format!("(- {first})"),
-            Task::Write(_) | Task::Seconds | Task::Level | Task::Days | Task::Rows(_) => first,
+            Task::Write(_)
+            | Task::Seconds
+            | Task::Level
+            | Task::Days
+            | Task::Span
+            | Task::Rows(_) => first,
             Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
         })
     }
@@ -108,6 +116,7 @@ impl ScalarUDFImpl for Function {
         Ok(match (&self.task, kinds.first()) {
             (Task::Write(kind), _) => kind.clone(),
             (Task::Move(_), _) => DataType::Date32,
+            (Task::Span, _) => NANOS,
             (Task::Rows(_), _) => kinds.get(1).cloned().unwrap_or(DataType::Null),
             (_, Some(kind)) => kind.clone(),
             (_, None) => DataType::Null,
@@ -160,6 +169,7 @@ impl ScalarUDFImpl for Function {
             }
             Task::Level => each(&first, floats::leveled),
             Task::Days => of_whole_days(&first).map(|()| first),
+            Task::Span => each(&first, nanos),
             Task::Rows(_) => Err(errors::through(nothing())),
             Task::Seconds => each(&first, |seconds| {
                 let floats = cast(seconds, &DataType::Float64)?;
@@ -182,6 +192,44 @@ impl ScalarUDFImpl for Function {
 const SECONDS_END: f64 = 9_223_372_036.0;
 const NANOS_A_DAY: i64 = 86_400_000_000_000;
 const MILLIS_A_DAY: i32 = 86_400_000;
+
+/// Of 128 bits, which no span outgrows.
+const NANOS: DataType = DataType::Decimal128(38, 0);
+const DAYS_A_MONTH: i128 = 30;
+
+/// How long intervals and durations are.
+fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
+    let days = |days: i128| days * i128::from(NANOS_A_DAY);
+    let nanos = match spans.data_type() {
+        DataType::Interval(IntervalUnit::MonthDayNano) => spans
+            .as_primitive::<IntervalMonthDayNanoType>()
+            .unary::<_, Decimal128Type>(|span| {
+                let whole = i128::from(span.months) * DAYS_A_MONTH + i128::from(span.days);
+                days(whole) + i128::from(span.nanoseconds)
+            }),
+        DataType::Interval(IntervalUnit::DayTime) => spans
+            .as_primitive::<IntervalDayTimeType>()
+            .unary::<_, Decimal128Type>(|span| {
+            days(span.days.into()) + i128::from(span.milliseconds) * 1_000_000
+        }),
+        DataType::Interval(IntervalUnit::YearMonth) => spans
+            .as_primitive::<IntervalYearMonthType>()
+            .unary::<_, Decimal128Type>(|months| days(i128::from(months) * DAYS_A_MONTH)),
+        DataType::Duration(unit) => {
+            let unit: i128 = match unit {
+                TimeUnit::Second => 1_000_000_000,
+                TimeUnit::Millisecond => 1_000_000,
+                TimeUnit::Microsecond => 1_000,
+                TimeUnit::Nanosecond => 1,
+            };
+            let units = cast(spans, &DataType::Int64)?;
+            let units = units.as_primitive::<Int64Type>();
+            units.unary::<_, Decimal128Type>(|units| i128::from(units) * unit)
+        }
+        _ => return Err(errors::through(nothing())),
+    };
+    Ok(Arc::new(nanos.with_data_type(NANOS)))
+}
 
 /// Refuses intervals of which a date would lose something.
 pub fn of_whole_days(value: &ColumnarValue) -> Planned<()> {

@@ -409,6 +409,43 @@ fn zeros_are_one_and_so_is_what_is_no_number() {
     }
 }
 
+/// Spans are compared by how long they are, of a day 24 hours and of a month 30 days, as PostgreSQL does.
+#[test]
+fn spans_are_compared_by_their_length() {
+    const DAY: i64 = 86_400_000;
+    let from = TimestampMillisecondArray::from(vec![0, 0, 0]);
+    let till = TimestampMillisecondArray::from(vec![3_600_000, DAY, 30 * DAY]);
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        ("a", array(from)),
+        ("b", array(till)),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (condition, wanted) in [
+            ("b - a > INTERVAL '1 day'", "3"),
+            ("b - a >= INTERVAL '24 hours'", "2 3"),
+            ("b - a = INTERVAL '1 day'", "2"),
+            ("b - a = INTERVAL '1 month'", "3"),
+            ("INTERVAL '2 hours' > b - a", "1"),
+            (
+                "b - a BETWEEN INTERVAL '1 hour' AND INTERVAL '1 day'",
+                "1 2",
+            ),
+            ("b - a IN (INTERVAL '1 hour', INTERVAL '30 days')", "1 3"),
+            ("b - a NOT IN (INTERVAL '1 hour')", "2 3"),
+            ("INTERVAL '1 day' = INTERVAL '24 hours'", "1 2 3"),
+            ("INTERVAL '31 days' > INTERVAL '1 month'", "1 2 3"),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
+
 /// In lists and structures, too.
 #[test]
 fn zeros_in_lists_are_one() {

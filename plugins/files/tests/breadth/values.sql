@@ -296,6 +296,14 @@ SELECT date_trunc('day', TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe
 -- = 2026-01-15T11:00:00.000000Z|2026-07-15T10:00:00.000000Z
 SELECT TIMESTAMP '2026-01-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AS a, TIMESTAMP '2026-07-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AS b
 
+--- spans are compared by how long they are
+-- = true|true|true|false
+SELECT INTERVAL '1 month' = INTERVAL '30 days' AS a, INTERVAL '1 day' < INTERVAL '25 hours' AS b, TIMESTAMP '2026-01-03' - TIMESTAMP '2026-01-01' > INTERVAL '1 day' AS c, TIMESTAMP '2026-01-03' - TIMESTAMP '2026-01-01' > INTERVAL '3 days' AS d
+
+--- rows with NULL are not known
+-- = ~|false|~
+SELECT (1, NULL) = (1, NULL) AS a, (1, NULL) = (2, NULL) AS b, (1, NULL) < (1, 2) AS c
+
 --- times of day
 -- = 12:34:56.000000|00:00:00.000001|true
 SELECT TIME '12:34:56' AS a, TIME '00:00:00.000001' AS b, TIME '12:00:00' < TIME '13:00:00' AS c
