@@ -1,0 +1,145 @@
+//! Moments beside moments: in UTC unless it is said otherwise, and in units in which they are what they are.
+//!
+//! Start reading at [`as_moment`].
+
+use super::written;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, cast};
+use std::sync::Arc;
+
+const UTC: &str = "UTC";
+
+/// A moment that is written down, of a year that nanoseconds do not reach, in microseconds. `TIMESTAMP '…'` is one in nanoseconds.
+pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = kind else {
+        return None;
+    };
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+    let moment = written(value)?;
+    let is_beyond = moment.cast_to(kind).is_err() && moment.cast_to(&micros).is_ok();
+    is_beyond.then(|| cast(value.clone(), micros))
+}
+
+/// A text, a date or a moment without a zone beside moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written;
+/// beside what the statement itself puts into a zone (`at AT TIME ZONE 'Europe/Berlin'`) it is in that. `None` where DataFusion reads it so.
+/// Beside a date it compares in nanoseconds, and in a column's zone.
+pub fn as_moment(
+    side: &Expr,
+    of_side: &DataType,
+    value: &Expr,
+    of_value: &DataType,
+) -> Option<Expr> {
+    let DataType::Timestamp(unit, zone) = of_side else {
+        return None;
+    };
+    if let DataType::Timestamp(its_unit, None) = of_value {
+        return shown_in(side, of_side).map(|_| in_utc(value, *its_unit));
+    }
+    let is_date = *of_value == DataType::Date32;
+    if !is_date && !of_value.is_string() {
+        return None;
+    }
+    let zone: Option<Arc<str>> = match side {
+        Expr::Column(_) => zone.as_ref().map(|_| UTC.into()),
+        _ => zone.clone(),
+    };
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+    let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone);
+    let is_beyond = || {
+        written(value)
+            .is_some_and(|value| value.cast_to(&nanos).is_err() && value.cast_to(&micros).is_ok())
+    };
+    let kind = match unit {
+        TimeUnit::Nanosecond if !is_beyond() => nanos,
+        _ => micros,
+    };
+    (is_date || kind != *of_side).then(|| cast(value.clone(), kind))
+}
+
+/// The zone in which a file shows a column of moments, where it is another one than UTC.
+pub fn shown_in(column: &Expr, kind: &DataType) -> Option<Arc<str>> {
+    match (column, kind) {
+        (Expr::Column(_), DataType::Timestamp(_, Some(zone))) if **zone != *UTC => {
+            Some(zone.clone())
+        }
+        _ => None,
+    }
+}
+
+pub fn in_utc(value: &Expr, unit: TimeUnit) -> Expr {
+    cast(value.clone(), DataType::Timestamp(unit, Some(UTC.into())))
+}
+
+/// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.
+pub fn before(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
+    let (DataType::Timestamp(unit, zone), DataType::Timestamp(finer, its_zone)) =
+        (column, of_value)
+    else {
+        return None;
+    };
+    let count = per_second(*finer) / per_second(*unit);
+    if count < 2 || !is_clear(zone.as_ref(), its_zone.as_ref()) {
+        return None;
+    }
+    let kind = DataType::Timestamp(*finer, zone.clone());
+    let value = written(value)?.cast_to(&kind).ok()?;
+    let value = units(&value)?;
+    (value % count != 0).then(|| moment(*unit, value.div_euclid(count), zone.clone()))
+}
+
+/// Of a column of nanoseconds and a value that is written down and that these do not reach: the last of them, or the first, which nobody has.
+pub fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = column else {
+        return None;
+    };
+    let DataType::Timestamp(unit, its_zone) = of_value else {
+        return None;
+    };
+    if !is_clear(zone.as_ref(), its_zone.as_ref()) {
+        return None;
+    }
+    let kind = DataType::Timestamp(*unit, zone.clone());
+    let value = units(&written(value)?.cast_to(&kind).ok()?)?;
+    let nanos = per_second(TimeUnit::Nanosecond) / per_second(*unit);
+    let end = match value.checked_mul(nanos) {
+        Some(_) => return None,
+        None if value < 0 => i64::MIN,
+        None => i64::MAX,
+    };
+    Some(moment(TimeUnit::Nanosecond, end, zone.clone()))
+}
+
+/// Whether a moment beside a column's is one in the same zone, or in UTC. What a clock showed in another zone DataFusion may have its own
+/// way with.
+fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
+    zone.is_some() || its_zone.is_none_or(|zone| **zone == *UTC)
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+fn units(moment: &ScalarValue) -> Option<i64> {
+    match moment {
+        ScalarValue::TimestampSecond(units, _)
+        | ScalarValue::TimestampMillisecond(units, _)
+        | ScalarValue::TimestampMicrosecond(units, _)
+        | ScalarValue::TimestampNanosecond(units, _) => *units,
+        _ => None,
+    }
+}
+
+fn moment(unit: TimeUnit, units: i64, zone: Option<Arc<str>>) -> ScalarValue {
+    match unit {
+        TimeUnit::Second => ScalarValue::TimestampSecond(Some(units), zone),
+        TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(units), zone),
+        TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(Some(units), zone),
+        TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(Some(units), zone),
+    }
+}
