@@ -180,11 +180,13 @@ impl Host {
         // A backend tells at most once a second what it has counted.
         tokio::time::sleep(Duration::from_secs(2)).await;
         let client = cluster.client("postgres").await;
-        let counted = client.query_one(
-            "SELECT sessions FROM pg_stat_database WHERE datname = $1",
-            &[&self.database],
-        );
-        counted.await.expect("a count").get(0)
+        let counted = client
+            .query_one(
+                "SELECT sessions FROM pg_stat_database WHERE datname = $1",
+                &[&self.database],
+            )
+            .await;
+        counted.expect("a count").get(0)
     }
 
     /// Uses these for a while.
