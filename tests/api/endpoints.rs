@@ -209,8 +209,9 @@ async fn publishing_needs_a_price_and_a_passing_test() {
     let publish = format!("{one}/publish");
     let published = seller.client.post(&publish, json!({"price_credits": 3}));
     assert_eq!(published.await.expect(200).at("/data/status"), "published");
-    let active = seller.client.get(&format!("{one}/prices/active"));
-    assert_eq!(active.await.expect(200).at("/data/price_credits"), 3);
+    let active = format!("{one}/prices/active");
+    let active = seller.client.get(&active).await.expect(200);
+    assert_eq!(active.at("/data/price_credits"), 3);
 
     let broken = seller
         .asset(
