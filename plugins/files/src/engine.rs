@@ -68,16 +68,11 @@ impl Engine {
         })
     }
 
-    pub fn state(&self) -> &SessionState {
-        &self.state
-    }
-
-    /// As [`Engine::state`], with batches of so many rows.
-    pub fn state_of(&self, batch_rows: usize) -> SessionState {
-        let config = self.state.config().clone().with_batch_size(batch_rows);
-        SessionStateBuilder::new_from_existing(self.state.clone())
-            .with_config(config)
-            .build()
+    /// For one statement, which begins now: what it calls `now()` is one moment.
+    pub fn begun(&self) -> SessionState {
+        let mut state = self.state.clone();
+        state.mark_start_execution();
+        state
     }
 
     pub fn table(&self, name: &str) -> Option<&Table> {
@@ -122,6 +117,14 @@ impl Engine {
         }
         finished
     }
+}
+
+/// The same, with batches of so many rows.
+pub fn with_rows(state: SessionState, batch_rows: usize) -> SessionState {
+    let config = state.config().clone().with_batch_size(batch_rows);
+    SessionStateBuilder::new_from_existing(state)
+        .with_config(config)
+        .build()
 }
 
 fn state(tables: Arc<Tables>) -> Planned<SessionState> {

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::comparisons;
-use crate::engine::Engine;
+use crate::engine::{Engine, with_rows};
 use crate::errors;
 use crate::escapes;
 use crate::ignored;
@@ -39,24 +39,24 @@ const NODES_DEPTH_MAX: usize = 450;
 
 pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     engine.clock().allow(query.limits.timeout_ms);
-    let statement = parse(engine, &query.text)?;
-    let plan = engine.finish(engine.state().statement_to_plan(statement))?;
+    let state = engine.begun();
+    let statement = parse(&state, &query.text)?;
+    let plan = engine.finish(state.statement_to_plan(statement))?;
     plan_is_bounded(&plan)?;
     read_only(&plan)?;
     let plan = bind(plan, query)?;
     let plan = comparisons::exact(plan).map_err(|error| errors::of_statement(&error))?;
-    let batch_rows = batch_rows(engine, &plan)?;
-    let stream = match batch_rows {
-        ROWS => engine.finish(begin(engine.state(), plan))?,
-        _ => engine.finish(begin(&engine.state_of(batch_rows), plan))?,
+    let state = match batch_rows(engine, &plan)? {
+        ROWS => state,
+        rows => with_rows(state, rows),
     };
+    let stream = engine.finish(begin(&state, plan))?;
     rows(engine, stream, &query.limits)
 }
 
-fn parse(engine: &Engine, text: &str) -> Result<Parsed, Error> {
+fn parse(state: &SessionState, text: &str) -> Result<Parsed, Error> {
     bounded(text)?;
-    let parsed = engine
-        .state()
+    let parsed = state
         .sql_to_statement(text, &Dialect::PostgreSQL)
         .map_err(|error| errors::of_statement(&error))?;
     match parsed {
@@ -65,7 +65,7 @@ fn parse(engine: &Engine, text: &str) -> Result<Parsed, Error> {
             escapes::rewrite(&mut statement)?;
             similar::rewrite(&mut statement)?;
             ignored::rewrite(&mut statement)?;
-            series::check(engine.state(), &statement)?;
+            series::check(state, &statement)?;
             Ok(Parsed::Statement(statement))
         }
         _ => Err(refused()),

@@ -86,9 +86,13 @@ fn planned(state: &SessionState, argument: ast::Expr) -> Planned<Arc<dyn Physica
     let expression = state.create_logical_expr_from_sql_expr(argument, &schema)?;
     let context = SimplifyContext::builder()
         .with_config_options(state.config_options().clone())
+        .with_query_execution_start_time(state.execution_props().query_execution_start_time)
         .build();
-    let expression = ExprSimplifier::new(context).coerce(expression, &schema)?;
-    state.create_physical_expr(exact::exact(expression, &schema)?, &schema)
+    let simplifier = ExprSimplifier::new(context);
+    let expression = exact::exact(simplifier.coerce(expression, &schema)?, &schema)?;
+    // `now()` is written down before anything is computed.
+    let expression = simplifier.simplify(expression)?;
+    state.create_physical_expr(expression, &schema)
 }
 
 fn evaluated(expression: &dyn PhysicalExpr) -> Planned<()> {

@@ -371,6 +371,7 @@ SELECT id FROM sales WHERE day = '2026-01-01' ORDER BY id
 SELECT date_trunc('month', day) AS month, count(*) AS n FROM sales GROUP BY 1 ORDER BY 1
 
 --- moments finer than their column
+-- = 1
 -- = 6
 -- = 8
 SELECT id FROM sales WHERE at < '2026-01-01 00:00:00.0005' ORDER BY id

@@ -344,6 +344,10 @@ SELECT arrow_typeof(1) AS a, arrow_typeof(1.5) AS b, arrow_typeof(1.5 * 2) AS c,
 -- = true|true|true
 SELECT now() = now() AS a, current_date = CAST(now() AS date) AS b, now() > TIMESTAMPTZ '2020-01-01 00:00:00Z' AS c
 
+--- now is what a series ends at
+-- = true
+SELECT count(*) > 6 AS a FROM generate_series(2020, CAST(extract(year FROM now()) AS bigint)) AS g
+
 --- rows that are written down
 -- = 1|a
 -- = 2|~
