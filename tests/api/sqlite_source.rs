@@ -98,7 +98,8 @@ async fn files_are_read_as_programs_leave_them() {
         let test = seller.client.post(&test, json!({})).await.expect(200);
         assert_eq!(test.at("/data/success"), true, "{name}: {}", test.body);
         let fields = ["id", "place", "width", "double"].map(|name| json!({"name": name}));
-        let endpoint = json!({"source": {"table": "shelves"}, "order_by": ["id"], "fields": fields});
+        let endpoint =
+            json!({"source": {"table": "shelves"}, "order_by": ["id"], "fields": fields});
         let endpoint = seller.endpoint(&connection, endpoint).await;
         let page = seller.path(&format!("/endpoints/{endpoint}/execute"));
         let page = seller.client.get(&page).await.expect(200);

@@ -337,15 +337,15 @@ fn query_id(path: &str) -> String {
 /// What did not answer in time, or not to its end, is stopped, and nothing else: ClickHouse would go on with it. What never reached it is not.
 #[test]
 fn an_unanswered_statement_is_killed() {
-    let proxys = |status: u16| reply(status, &[], "the upstream did not answer");
+    let of_proxies = |status: u16| reply(status, &[], "the upstream did not answer");
     for (what, outcome, is_killed) in [
         ("timeout", Err(WireFault::Timeout), true),
         ("reset", Err(WireFault::Reset), true),
         ("too long", Err(WireFault::BadResponse), true),
-        ("proxy broke off", proxys(502), true),
-        ("proxy gave up", proxys(504), true),
+        ("proxy broke off", of_proxies(502), true),
+        ("proxy gave up", of_proxies(504), true),
         ("refused", Err(WireFault::Refused), false),
-        ("nobody there", proxys(503), false),
+        ("nobody there", of_proxies(503), false),
         ("an error", fails(500, 241, "Memory limit exceeded"), false),
     ] {
         let mut talk = Talk::usual();
