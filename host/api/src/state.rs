@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::unread::{Tally, Unread};
 use crate::uploads::Uploads;
 use souk_app::App;
-use souk_app::context::carried;
+use souk_app::detached::to_the_end;
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
@@ -200,12 +200,8 @@ impl ApiState {
         &self,
         work: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> Result<T, Problem> {
-        let place = self.detach();
-        let work = tokio::spawn(carried(audit::on_behalf(async move {
-            let _place = place;
-            work.await
-        })));
-        work.await.map_err(Problem::internal)?
+        let done = to_the_end(self.detach(), work).await;
+        done.map_err(Problem::internal)?
     }
 
     /// Waits until no run goes on without its connection: what stops the host waits for them too.

@@ -8,7 +8,7 @@ use tokio::task::JoinError;
 use crate::context::carried;
 
 /// Does `work` to its end, whether or not anybody waits for that, and holds `held` until then. An error is a panic's.
-pub(crate) async fn to_the_end<T: Send + 'static>(
+pub async fn to_the_end<T: Send + 'static>(
     held: impl Send + 'static,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, JoinError> {

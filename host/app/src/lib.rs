@@ -14,7 +14,7 @@ pub mod connections;
 pub mod connectors;
 pub mod definition;
 mod destinations;
-mod detached;
+pub mod detached;
 pub mod earnings;
 pub mod execute;
 pub mod failure;

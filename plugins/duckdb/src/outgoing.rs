@@ -14,7 +14,7 @@ pub const SMALL_RESPONSE_BYTES: u64 = 4 << 20;
 /// How long the server may take to end a connection. It is told twice, and twice that is less than the two seconds that the host waits for the end
 /// of a request that was cancelled, or for what is under way where it closes the session.
 const END_MS: u32 = 900;
-/// HTTP requests that the host carries out at once.
+/// HTTP requests that are under way at once: half of what a host carries out.
 const UNDER_WAY_MAX: usize = 64;
 
 pub fn message(body: Vec<u8>, response_bytes_max: u64) -> Request {

@@ -1,5 +1,6 @@
 //! A cell of a vector as a value of a column.
 
+use souk_sdk::numbers::widened;
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -127,17 +128,8 @@ pub fn number(kind: &Type, found: &Found<'_, '_>, out: &mut Vec<u8>) -> Result<(
 
 pub fn float(kind: &Type, found: &Found<'_, '_>) -> Result<f64, Error> {
     match kind {
-        Type::Float => Ok(shortest(f32::from_le_bytes(fixed(found)?))),
+        Type::Float => Ok(widened(f32::from_le_bytes(fixed(found)?))),
         _ => Ok(f64::from_le_bytes(fixed(found)?)),
-    }
-}
-
-/// The double whose digits are those of the single: 0.1 and not 0.10000000149011612, which nobody has written.
-fn shortest(value: f32) -> f64 {
-    match value.is_finite() {
-        // Digits of a float are one.
-        true => value.to_string().parse().unwrap_or(f64::from(value)),
-        false => f64::from(value),
     }
 }
 

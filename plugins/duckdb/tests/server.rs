@@ -733,7 +733,7 @@ fn connections_are_not_kept_for_long() {
     assert_eq!(kinds(&talk)[1..], [DISCONNECT; 4]);
 }
 
-/// A host carries out 64 HTTP requests of a session at once: what is more waits, and is taken back by whoever gives up.
+/// 64 HTTP requests of a session are under way at once: what is more waits, and is taken back by whoever gives up.
 #[test]
 fn what_is_under_way_is_bounded() {
     let mut talk = Talk::usual();

@@ -15,7 +15,6 @@ mod moments;
 
 use crate::computed::{Task, call};
 use crate::plans;
-use crate::types::shortest;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -26,6 +25,7 @@ use datafusion::logical_expr::{
     cast, lit, not, or,
 };
 use moments::{as_moment, before, beyond, in_micros, in_utc, shown_in};
+use souk_sdk::numbers::widened;
 use std::cmp::Ordering;
 
 /// Functions that answer one of their arguments.
@@ -197,11 +197,11 @@ fn among_singles(number: f64) -> Option<Place> {
     }
     let (last, next) = (nearest.next_down(), nearest.next_up());
     let shown = [nearest, last, next].into_iter();
-    let mut shown = shown.filter(|single| shortest(*single) == number);
+    let mut shown = shown.filter(|single| widened(*single) == number);
     if let Some(single) = shown.next() {
         return Some(at(single));
     }
-    let last = match shortest(nearest).partial_cmp(&number)? {
+    let last = match widened(nearest).partial_cmp(&number)? {
         Ordering::Less => nearest,
         _ => last,
     };

@@ -14,6 +14,7 @@ use datafusion::arrow::datatypes::{
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use souk_sdk::numbers::widened;
 use souk_sdk::{Chunk, Column, ColumnBuilder, ColumnType, Error};
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
@@ -207,7 +208,7 @@ fn fill(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
             of_digits(array, filled, array.as_primitive::<Decimal256Type>())
         }
         DataType::Float16 => f64s::<Float16Type>(array, filled, f64::from),
-        DataType::Float32 => f64s::<Float32Type>(array, filled, shortest),
+        DataType::Float32 => f64s::<Float32Type>(array, filled, widened),
         DataType::Float64 => f64s::<Float64Type>(array, filled, |value| value),
         DataType::Date32 => each(array, filled, |filled, row| {
             filled
@@ -375,14 +376,6 @@ fn scaled(units: &str, scale: i8) -> String {
         }
         _ => format!("{sign}0.{digits:0>places$}"),
     }
-}
-
-/// The number that the shortest digits of a 32-bit number say: 0.1, not 0.10000000149011612.
-pub fn shortest(value: f32) -> f64 {
-    value
-        .to_string()
-        .parse()
-        .unwrap_or_else(|_| f64::from(value))
 }
 
 /// Whether a zone's clocks are never put forward or back.

@@ -13,6 +13,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use souk_sdk::Error;
+use souk_sdk::numbers::widened;
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::Write as _;
@@ -72,10 +73,7 @@ fn writer(array: &ArrayRef) -> Result<Write, Error> {
             float(array.as_primitive::<Float16Type>().value(row).into(), out)
         }),
         DataType::Float32 => Box::new(move |row, out| {
-            float(
-                super::shortest(array.as_primitive::<Float32Type>().value(row)),
-                out,
-            )
+            float(widened(array.as_primitive::<Float32Type>().value(row)), out)
         }),
         DataType::Float64 => {
             Box::new(move |row, out| float(array.as_primitive::<Float64Type>().value(row), out))
