@@ -117,16 +117,21 @@ class Front(BaseHTTPRequestHandler):
             settings = {name: value for name, value in asked.items() if name not in OWN and not name.startswith("param_")}
             if "database" in asked:
                 connection.query("USE `" + asked["database"].replace("\\", "\\\\").replace("`", "\\`") + "`")
-            # The engine names its statements itself; the name that one was sent with goes along as a comment.
-            connection.query(f"SET log_comment = {quoted(query_id)}")
-            # In one statement, so that all are checked against the profile at once, as the server does; and each by itself takes 0.07 ms.
             profile = USERS[user]
             if settings.get("readonly") == str(profile):
                 del settings["readonly"]
-            if profile != 0:
+            # The engine names its statements itself; the name that one was sent with goes along as a comment.
+            named = f"SET log_comment = {quoted(query_id)}"
+            # In one statement, so that all are checked against the profile at once, as the server does; and each by itself takes 0.1 to 0.2 ms,
+            # of which the server's reading of an address has nothing.
+            wanted = ", ".join(f"{name} = {literal(value)}" for name, value in settings.items())
+            if profile == 0:
+                connection.query(", ".join([named, wanted]) if wanted else named)
+            else:
+                connection.query(named)
                 connection.query(f"SET readonly = {profile}")
-            if settings:
-                connection.query("SET " + ", ".join(f"{name} = {literal(value)}" for name, value in settings.items()))
+                if wanted:
+                    connection.query(f"SET {wanted}")
             killed = KILL.match(sql)
             if killed:
                 sql = f"KILL QUERY WHERE Settings['log_comment'] = {quoted(killed[1])} ASYNC"
