@@ -1,12 +1,18 @@
-//! What a server of the tests remembers of the statements that it was asked: the newest ones, and every one that has not ended. One that is asked
-//! millions, as a benchmark does, does not grow.
+//! What a server of the tests remembers of the statements that it was asked: the newest ones, and every one that has not ended ([`Remembered`]); and
+//! what follows from their texts ([`ByText`]). One that is asked millions, as a benchmark does, does not grow.
+
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More than a test asks about at once.
 const KEPT: usize = 128;
+/// More texts than a benchmark asks; and as many statements a server's SQLite keeps prepared.
+pub const TEXTS_KEPT: usize = 256;
 
 pub struct Remembered<T> {
     /// From the oldest to the newest.
-    known: Vec<(String, T)>,
+    known: VecDeque<(String, T)>,
     is_over: fn(&T) -> bool,
     taken: usize,
 }
@@ -15,7 +21,7 @@ impl<T> Remembered<T> {
     /// `is_over`: whether nothing more can become of one.
     pub fn new(is_over: fn(&T) -> bool) -> Remembered<T> {
         Remembered {
-            known: Vec::new(),
+            known: VecDeque::new(),
             is_over,
             taken: 0,
         }
@@ -33,7 +39,7 @@ impl<T> Remembered<T> {
         {
             self.known.remove(oldest);
         }
-        self.known.push((name, one));
+        self.known.push_back((name, one));
     }
 
     pub fn get(&self, name: &str) -> Option<&T> {
@@ -48,7 +54,7 @@ impl<T> Remembered<T> {
 
     pub fn remove(&mut self, name: &str) -> Option<T> {
         let at = self.known.iter().position(|(known, _)| known == name)?;
-        Some(self.known.remove(at).1)
+        self.known.remove(at).map(|(_, one)| one)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &(String, T)> {
@@ -57,6 +63,57 @@ impl<T> Remembered<T> {
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.known.iter_mut().map(|(_, one)| one)
+    }
+}
+
+/// What follows from a text, and is the same whenever that is asked again. A real server keeps the plan of a statement that it has been sent before; one
+/// that translated each anew would make a benchmark measure how long its clients' statements are.
+pub struct ByText<T> {
+    known: Mutex<HashMap<String, Arc<T>>>,
+}
+
+impl<T> Default for ByText<T> {
+    fn default() -> ByText<T> {
+        ByText {
+            known: Mutex::default(),
+        }
+    }
+}
+
+impl<T> ByText<T> {
+    /// `derive`: how it follows, of a text that is not known.
+    pub fn of(&self, text: &str, derive: impl FnOnce() -> T) -> Arc<T> {
+        let Ok(found) = self.try_of(text, || Ok::<T, Infallible>(derive()));
+        found
+    }
+
+    /// As [`ByText::of`]; what fails is derived anew the next time.
+    pub fn try_of<E>(
+        &self,
+        text: &str,
+        derive: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let known = self.known().get(text).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        // Not under the lock: a statement may stand in another one.
+        let new = Arc::new(derive()?);
+        let mut known = self.known();
+        if known.len() >= TEXTS_KEPT {
+            known.clear();
+        }
+        known.insert(text.to_owned(), Arc::clone(&new));
+        Ok(new)
+    }
+
+    /// For what follows from something else, too, as soon as that changes.
+    pub fn forget(&self) {
+        self.known().clear();
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<T>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,5 +135,27 @@ mod tests {
         assert_eq!(remembered.get("0"), None);
         assert_eq!(remembered.get(&KEPT.to_string()), None);
         assert!(remembered.get_mut(&(2 * KEPT - 1).to_string()).is_some());
+    }
+    /// A text is read once, one that was refused again, and no number of them is kept beyond the bound.
+    #[test]
+    fn a_text_is_read_once() {
+        let lengths = ByText::default();
+        let mut read = 0;
+        for text in ["one", "three", "one"] {
+            let length = lengths.of(text, || {
+                read += 1;
+                text.len()
+            });
+            assert_eq!(*length, text.len());
+        }
+        assert_eq!(read, 2);
+        assert_eq!(lengths.try_of("four", || Err("refused")), Err("refused"));
+        assert_eq!(lengths.try_of("four", || Ok::<_, ()>(4)), Ok(Arc::new(4)));
+        lengths.forget();
+        assert_eq!(*lengths.of("one", || 0), 0);
+        for number in 0..2 * TEXTS_KEPT {
+            lengths.of(&number.to_string(), || number);
+        }
+        assert!(lengths.known().len() <= TEXTS_KEPT);
     }
 }

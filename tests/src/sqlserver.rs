@@ -47,6 +47,7 @@ pub struct SqlServer {
 }
 
 struct Server {
+    texts: batches::Texts,
     tables: Mutex<tables::Tables>,
     seen: Mutex<Seen>,
     in_packets: Arc<ServerConfig>,
@@ -138,6 +139,7 @@ impl SqlServer {
         let mut strict = config(&leaf, &[&TLS12, &TLS13]);
         strict.alpn_protocols = vec![b"tds/8.0".to_vec()];
         let state = Arc::new(Server {
+            texts: batches::Texts::default(),
             tables: Mutex::new(tables::Tables::new()),
             seen: Mutex::default(),
             // SQL Server has no newer one in packets.

@@ -10,6 +10,8 @@ use regex::Regex;
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, Error};
 
+use crate::remembered::TEXTS_KEPT;
+
 pub struct Tables {
     connection: Connection,
 }
@@ -46,17 +48,21 @@ impl Tables {
              CREATE TABLE endless (id {integer});"
         );
         connection.execute_batch(&own).expect("two tables");
+        connection.set_prepared_statement_cache_capacity(TEXTS_KEPT);
         Tables { connection }
     }
 
     /// Runs statements of a test's own.
     pub fn admin(&self, sql: &str) {
         self.connection.execute_batch(sql).expect(sql);
+        // A statement that is kept tells columns as they were when it was prepared.
+        self.connection.flush_prepared_statement_cache();
     }
 
     /// Runs statements that a client asked for.
     pub fn run(&self, sql: &str) -> Result<(), Wrong> {
         let ran = self.connection.execute_batch(sql);
+        self.connection.flush_prepared_statement_cache();
         ran.map_err(|error| self.wrong(&error))
     }
 
@@ -141,7 +147,7 @@ impl Tables {
     }
 
     fn texts(&self, sql: &str) -> Vec<String> {
-        let mut statement = self.connection.prepare(sql).expect(sql);
+        let mut statement = self.connection.prepare_cached(sql).expect(sql);
         let rows = statement.query_map([], |row| row.get(0)).expect(sql);
         rows.map(|row| row.expect("a text")).collect()
     }

@@ -31,6 +31,8 @@ pub struct Peer {
     socket: TcpStream,
     tls: Option<ServerConnection>,
     plain: Vec<u8>,
+    /// What is read at once.
+    read: Vec<u8>,
     pub packet_bytes: usize,
 }
 
@@ -40,6 +42,7 @@ impl Peer {
             socket,
             tls: None,
             plain: Vec::new(),
+            read: vec![0; 16 << 10],
             packet_bytes: 4_096,
         }
     }
@@ -94,13 +97,12 @@ impl Peer {
 
     /// Reads once. Cancelled, it has lost nothing.
     async fn fill(&mut self) -> io::Result<bool> {
-        let mut buffer = vec![0; 16 << 10];
-        let count = self.socket.read(&mut buffer).await?;
+        let count = self.socket.read(&mut self.read).await?;
         let Some(tls) = &mut self.tls else {
-            self.plain.extend_from_slice(&buffer[..count]);
+            self.plain.extend_from_slice(&self.read[..count]);
             return Ok(count > 0);
         };
-        let mut records = &buffer[..count];
+        let mut records = &self.read[..count];
         while !records.is_empty() {
             tls.read_tls(&mut records)?;
             let state = tls.process_new_packets().map_err(io::Error::other)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use tokio::net::TcpStream;
 
-use super::batches::{Statement, called, cleared, fits, split, waits};
+use super::batches::{Act, Statement, fits, waits};
 use super::calls::{Values, behind_headers};
 use super::login::{self, Encryption, Login};
 use super::peer::{self, Message, Peer};
@@ -205,21 +205,22 @@ impl<'a> Session<'a> {
             let text = "New request is not allowed to start because it should come with valid transaction descriptor.";
             return self.refuse(answer, &Failure::new(3989, text)).await;
         }
+        let texts = &self.server.texts;
         let statements = match request.kind {
             peer::MANAGER => {
                 let kind = behind_headers(&request.body)
                     .and_then(|body| body.first())
                     .copied();
-                Ok(split(match kind {
+                Ok(texts.batch(match kind {
                     Some(5) => "BEGIN TRANSACTION",
                     Some(7) => "COMMIT",
                     _ => "ROLLBACK",
                 }))
             }
-            peer::BATCH => Ok(split(&login::units(
+            peer::BATCH => Ok(texts.batch(&login::units(
                 behind_headers(&request.body).unwrap_or_default(),
             ))),
-            _ => called(&request.body),
+            _ => texts.called(&request.body),
         };
         match statements {
             Ok(statements) => self.run(statements, answer).await,
@@ -237,17 +238,16 @@ impl<'a> Session<'a> {
     async fn run(&mut self, statements: Vec<Statement>, mut answer: Answer) -> io::Result<()> {
         let mut has_failed = false;
         for statement in statements {
-            if let Some(takes) = waits(&statement.text) {
+            let text = &statement.parsed.text;
+            if let Some(takes) = waits(text) {
                 let columns = [("id".to_owned(), Kind::simple("int"))];
                 // What is there is told at once, without the end of the message.
-                locked(&self.server.seen)
-                    .statements
-                    .push(statement.text.clone());
+                locked(&self.server.seen).statements.push(text.clone());
                 describe(&mut answer.out, &columns);
                 answer.out.extend(row(&columns, &[Value::Integer(1)]));
                 let out = std::mem::take(&mut answer.out);
                 self.peer.say_part(peer::REPLY, &out, false).await?;
-                if takes.is_none() && statement.text.contains("torn") {
+                if takes.is_none() && text.contains("torn") {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
                 let told =
@@ -294,78 +294,67 @@ impl<'a> Session<'a> {
     }
 
     fn statement(&mut self, statement: &Statement, answer: &mut Answer) -> Result<(), Failure> {
-        let text = statement.text.trim();
-        let upper = text.to_ascii_uppercase();
-        let begins = |words: &str| upper.starts_with(words);
-        if begins("SET ") || begins("USE ") || upper.is_empty() {
-            if begins("SET XACT_ABORT") {
-                self.xact_abort = upper.ends_with("ON");
+        let parsed = &statement.parsed;
+        let text = parsed.text.trim();
+        if parsed.is_conditional && self.depth == 0 {
+            answer.ended(0, 0);
+            return Ok(());
+        }
+        match &parsed.act {
+            Act::Sets(xact_abort) => {
+                self.xact_abort = xact_abort.unwrap_or(self.xact_abort);
+                answer.ended(0, 0);
             }
-            answer.ended(0, 0);
-            return Ok(());
-        }
-        if begins("BEGIN TRAN") {
-            self.depth += 1;
-            if self.depth == 1 {
-                self.transaction += 0x51;
-                locked(&self.server.seen).transactions += 1;
-                let number = self.transaction.to_le_bytes();
-                changed(&mut answer.out, 8, &[&[8][..], &number].concat(), &[0]);
+            Act::Begins => {
+                self.depth += 1;
+                if self.depth == 1 {
+                    self.transaction += 0x51;
+                    locked(&self.server.seen).transactions += 1;
+                    let number = self.transaction.to_le_bytes();
+                    changed(&mut answer.out, 8, &[&[8][..], &number].concat(), &[0]);
+                }
+                answer.ended(0, 0);
             }
-            answer.ended(0, 0);
-            return Ok(());
-        }
-        let conditional = upper.strip_prefix("IF @@TRANCOUNT > 0 ").map(str::trim);
-        if conditional.is_some() && self.depth == 0 {
-            answer.ended(0, 0);
-            return Ok(());
-        }
-        let upper = conditional.unwrap_or(&upper);
-        if upper.starts_with("ROLLBACK") || upper.starts_with("COMMIT") {
-            if self.depth == 0 {
+            Act::Keeps | Act::Undoes if self.depth == 0 => {
                 return Err(Failure::new(
                     3903,
                     "The request has no corresponding BEGIN TRANSACTION.",
                 ));
             }
-            match upper.starts_with("COMMIT") {
-                false => self.undo(&mut answer.out),
-                true => {
-                    self.depth -= 1;
-                    if self.depth == 0 {
-                        self.keep(&mut answer.out)?;
-                    }
-                }
+            Act::Undoes => {
+                self.undo(&mut answer.out);
+                answer.ended(0, 0);
             }
-            answer.ended(0, 0);
-            return Ok(());
-        }
-        let is_query =
-            upper.starts_with("SELECT") || upper.starts_with("WITH") || upper.starts_with('(');
-        locked(&self.server.seen).statements.push(text.to_owned());
-        match is_query && !upper.contains(" INTO ") {
-            true => {
-                let query = match cleared(text) {
+            Act::Keeps => {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    self.keep(&mut answer.out)?;
+                }
+                answer.ended(0, 0);
+            }
+            Act::Reads(cleared) => {
+                locked(&self.server.seen).statements.push(text.to_owned());
+                let query = match cleared {
                     Some((write, query)) => {
-                        self.write(&write)?;
-                        query
+                        self.write(write)?;
+                        query.as_str()
                     }
-                    None => text.to_owned(),
+                    None => text,
                 };
-                let table = self.query(&query, &statement.values)?;
+                let table = self.query(query, &statement.values)?;
                 describe(&mut answer.out, &table.columns);
                 for cells in &table.rows {
                     answer.out.extend(row(&table.columns, cells));
                 }
                 answer.ended(table.rows.len() as u64, COUNT);
-                Ok(())
             }
-            false => {
+            Act::Writes => {
+                locked(&self.server.seen).statements.push(text.to_owned());
                 self.write(text)?;
                 answer.ended(0, COUNT);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     fn query(&self, text: &str, values: &Values) -> Result<Table, Failure> {
@@ -379,7 +368,6 @@ impl<'a> Session<'a> {
         if text.contains("1 / 0") {
             return Err(Failure::new(8134, "Divide by zero error encountered."));
         }
-        let tables = locked(&self.server.tables);
         let may = self.may_write.then_some("WRITE");
         let updateability = match self.server.is_read_only {
             true => "READ_ONLY",
@@ -387,7 +375,7 @@ impl<'a> Session<'a> {
         };
         let table = match literals::row(text, values) {
             Some(table) => table,
-            None => tables.query(text, values, may, updateability)?,
+            None => locked(&self.server.tables).query(text, values, may, updateability)?,
         };
         for row in &table.rows {
             for ((_, kind), value) in table.columns.iter().zip(row) {

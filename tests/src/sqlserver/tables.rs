@@ -7,10 +7,20 @@ use rusqlite::{CachedStatement, Connection, Error};
 use super::calls::{Bound, Values};
 use super::types::Kind;
 use super::{Failure, Table, VERSION};
+use crate::remembered::{ByText, TEXTS_KEPT};
 use crate::tables::regex;
 
 pub struct Tables {
     connection: Connection,
+    plans: ByText<Plan>,
+}
+
+/// What is known of a query before it is asked, as long as the tables stay what they are.
+struct Plan {
+    /// As SQLite has it.
+    sql: String,
+    /// With the types that are declared or cast to.
+    columns: Vec<(String, Option<Kind>)>,
 }
 
 impl Tables {
@@ -18,7 +28,11 @@ impl Tables {
         let connection = Connection::open_in_memory().expect("SQLite");
         let own = "PRAGMA case_sensitive_like = ON; ATTACH ':memory:' AS dbo;";
         connection.execute_batch(own).expect("a schema");
-        let tables = Tables { connection };
+        connection.set_prepared_statement_cache_capacity(TEXTS_KEPT);
+        let tables = Tables {
+            connection,
+            plans: ByText::default(),
+        };
         tables.describe();
         tables
     }
@@ -26,6 +40,13 @@ impl Tables {
     pub fn admin(&self, sql: &str) {
         self.connection.execute_batch(sql).expect(sql);
         self.describe();
+        self.forget();
+    }
+
+    /// Tables may be others from now on.
+    fn forget(&self) {
+        self.plans.forget();
+        self.connection.flush_prepared_statement_cache();
     }
 
     /// Runs a query. `may` and `updateability`: what the server says that the login may do, and the database takes.
@@ -55,8 +76,8 @@ impl Tables {
                 ]],
             });
         }
-        let translated = translated(text);
-        let mut statement = self.prepare(&translated)?;
+        let plan = self.plans.try_of(text, || self.plan(text))?;
+        let mut statement = self.prepare(&plan.sql)?;
         for (name, bound) in values {
             if let Some(place) = statement.parameter_index(name).expect("a name") {
                 let value = as_stored(bound);
@@ -65,34 +86,34 @@ impl Tables {
                     .map_err(|error| self.failure(&error))?;
             }
         }
-        let columns = statement.columns();
-        let declared: Vec<Option<Kind>> = columns
-            .iter()
-            .map(|column| Kind::parse(column.decl_type()?))
-            .collect();
-        let names: Vec<String> = columns
-            .iter()
-            .map(|column| column.name().to_owned())
-            .collect();
         let mut found = Vec::new();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.failure(&error))? {
-            let cells = (0..names.len()).map(|at| row.get::<_, Value>(at).expect("a value"));
+            let cells = (0..plan.columns.len()).map(|at| row.get::<_, Value>(at).expect("a value"));
             found.push(cells.collect::<Vec<Value>>());
         }
-        let kinds = names
-            .iter()
-            .zip(declared)
-            .enumerate()
-            .map(|(at, (name, declared))| {
-                let kind = declared.or_else(|| cast(text, name));
-                kind.unwrap_or_else(|| guessed(found.iter().map(|row| &row[at])))
-            });
-        let kinds: Vec<Kind> = kinds.collect();
+        let columns = plan.columns.iter().enumerate().map(|(at, (name, kind))| {
+            let kind = kind.clone();
+            let kind = kind.unwrap_or_else(|| guessed(found.iter().map(|row| &row[at])));
+            (name.clone(), kind)
+        });
         Ok(Table {
-            columns: names.into_iter().zip(kinds).collect(),
+            columns: columns.collect(),
             rows: found,
         })
+    }
+
+    fn plan(&self, text: &str) -> Result<Plan, Failure> {
+        let sql = translated(text);
+        let statement = self.prepare(&sql)?;
+        let columns = statement.columns();
+        let columns = columns.iter().map(|column| {
+            let declared = column.decl_type().and_then(Kind::parse);
+            let kind = declared.or_else(|| cast(text, column.name()));
+            (column.name().to_owned(), kind)
+        });
+        let columns = columns.collect();
+        Ok(Plan { sql, columns })
     }
 
     /// Runs a statement that writes; undone at once unless it is to stay.
@@ -108,6 +129,7 @@ impl Tables {
                 .connection
                 .execute_batch("ROLLBACK TO tried; RELEASE tried");
         }
+        self.forget();
         written.map_err(|error| self.failure(&error))
     }
 

@@ -213,6 +213,15 @@ impl Kind {
     }
 
     fn bytes(&self, value: &Value) -> Vec<u8> {
+        // What most rows are made of, without a text on the way.
+        match (self.name.as_str(), value) {
+            ("bit", Value::Integer(number)) => return vec![u8::from(*number != 0)],
+            ("int", Value::Integer(number)) => return (*number as i32).to_le_bytes().into(),
+            ("bigint", Value::Integer(number)) => return number.to_le_bytes().into(),
+            ("float", Value::Real(number)) => return number.to_le_bytes().into(),
+            ("nvarchar", Value::Text(text)) => return units(text),
+            _ => {}
+        }
         let text = shown(value);
         let integer = || {
             text.parse::<i64>()
