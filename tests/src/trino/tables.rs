@@ -11,6 +11,7 @@ use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 use super::literals::{self, Typed};
 use super::types::Kind;
 use super::{CATALOG, Failure, VERSION};
+use crate::remembered::ByText;
 use crate::tables::{Found, Wrong, regex, sequence};
 
 /// A result: columns with their types, and cells as an answer has them.
@@ -22,6 +23,7 @@ pub struct Table {
 
 pub struct Tables {
     tables: crate::tables::Tables,
+    translations: ByText<(String, bool)>,
     /// Minutes east of Greenwich, of the clock that moments are on.
     pub zone: i64,
 }
@@ -30,7 +32,11 @@ impl Tables {
     pub fn new() -> Tables {
         let tables = crate::tables::Tables::new("bigint");
         tables.describe();
-        Tables { tables, zone: 0 }
+        Tables {
+            tables,
+            translations: ByText::default(),
+            zone: 0,
+        }
     }
 
     pub fn admin(&self, sql: &str) {
@@ -43,12 +49,13 @@ impl Tables {
         if let Some(table) = literals::row(text, values) {
             return Ok(table);
         }
-        let (text, swaps) = translated(text)?;
+        let translation = self.translations.try_of(text, || translated(text))?;
+        let (text, swaps) = &*translation;
         let mut bound: Vec<Sqlite> = values.iter().map(bound).collect();
-        if let (true, [.., rows, offset]) = (swaps, &mut bound[..]) {
+        if let (true, [.., rows, offset]) = (*swaps, &mut bound[..]) {
             std::mem::swap(rows, offset);
         }
-        let found = self.tables.ask(&text, &bound);
+        let found = self.tables.ask(text, &bound);
         let told = found.map(|found| table(found, self.zone));
         told.map_err(|wrong| failure(wrong, values))
     }
