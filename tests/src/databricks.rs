@@ -484,7 +484,7 @@ fn chunk(id: &str, table: &Table, number: usize) -> Value {
         .collect();
     let mut chunk = json!({"chunk_index": number, "row_offset": from, "row_count": rows.len()});
     if !rows.is_empty() {
-        chunk["data_array"] = json!(rows);
+        chunk["data_array"] = rows.into();
     }
     let next = number + 1;
     if next < chunks(table) {

@@ -1,5 +1,7 @@
 //! What a statement does: what describes a query, a query around another one, queries, writes.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::CATALOG;
@@ -7,6 +9,7 @@ use super::literals::{self, Typed};
 use super::refusals::Failure;
 use super::tables::Tables;
 use super::values::{Cell, Kind, Table};
+use crate::remembered::ByText;
 use crate::tables::{first_word, regex, semicolon};
 
 /// What a query begins with.
@@ -82,39 +85,47 @@ fn run(
 }
 
 /// A query of columns of another one that is its only source: `SELECT s.c0, unix_micros(s.c1)\nFROM (\n…\n) AS s (c0, c1)`.
+struct Around {
+    inner: String,
+    /// How many columns the other one must have.
+    width: usize,
+    calls: Vec<Call>,
+    /// Why the next one is none.
+    failure: Option<Failure>,
+}
+
+/// What is made of one of the columns.
+struct Call {
+    text: String,
+    way: usize,
+    from: usize,
+}
+
 fn around(
     tables: &Tables,
     text: &str,
     catalog: &str,
     parameters: &[(String, Typed)],
 ) -> Result<Option<Table>, Failure> {
-    let shape = regex(r"(?s)^SELECT (.*?)\nFROM \(\n(.*)\n\) AS s \(((?:c\d+(?:, )?)+)\)$");
-    let Some(found) = shape.captures(text) else {
+    static READ: LazyLock<ByText<Option<Around>>> = LazyLock::new(ByText::default);
+    let read = READ.of(text, || Around::read(text));
+    let Some(around) = &*read else {
         return Ok(None);
     };
-    let inner = run(tables, &found[2], catalog, parameters)?;
-    let names: Vec<&str> = found[3].split(", ").collect();
-    if names.len() != inner.columns.len() {
+    let mut inner = run(tables, &around.inner, catalog, parameters)?;
+    if around.width != inner.columns.len() {
         return Err(Failure::new(
             "ASSIGNMENT_ARITY_MISMATCH",
             "42802",
             "The number of columns or variables assigned or aliased does not match the number of source expressions.",
         ));
     }
-    let call = regex(
-        r"^(?:s\.(c\d+)|unix_micros\(s\.(c\d+)\)|CAST\(s\.(c\d+) AS STRING\)|base64\(s\.(c\d+)\)|to_json\(s\.(c\d+), (map\(.*?'false'\))\))(?:, |$)",
-    );
-    let (mut rest, mut table) = (&found[1], Table::default());
-    table.rows = vec![Vec::new(); inner.rows.len()];
-    while !rest.is_empty() {
-        let Some(called) = call.captures(rest) else {
-            return Err(Failure::syntax(rest));
-        };
-        rest = &rest[called[0].len()..];
-        let way = (1..=5).find(|at| called.get(*at).is_some()).expect("one");
-        let from = names.iter().position(|name| *name == &called[way]);
-        let from = from.ok_or_else(|| Failure::syntax(&called[way]))?;
-        let (name, kind) = &inner.columns[from];
+    let mut table = Table {
+        rows: vec![Vec::new(); inner.rows.len()],
+        ..Table::default()
+    };
+    for Call { text, way, from } in &around.calls {
+        let (name, kind) = &inner.columns[*from];
         let wanted = match way {
             1 => "",
             2 => "timestamp",
@@ -122,11 +133,8 @@ fn around(
             4 => "binary",
             _ => "array map struct variant",
         };
-        if way > 1 && !wanted.split(' ').any(|head| head == kind.head()) {
-            let text = format!(
-                "Cannot resolve \"{}\" due to data type mismatch",
-                &called[0]
-            );
+        if *way > 1 && !wanted.split(' ').any(|head| head == kind.head()) {
+            let text = format!("Cannot resolve \"{text}\" due to data type mismatch");
             return Err(Failure::new("DATATYPE_MISMATCH", "42K09", text));
         }
         let kind = match way {
@@ -135,13 +143,62 @@ fn around(
             _ => Kind::of("string"),
         };
         table.columns.push((name.clone(), kind));
-        for (row, cells) in inner.rows.iter().zip(&mut table.rows) {
-            cells.push(match (way, &row[from]) {
+        let mut others = around.calls.iter().filter(|call| call.from == *from);
+        let is_alone = others.nth(1).is_none();
+        for (row, cells) in inner.rows.iter_mut().zip(&mut table.rows) {
+            cells.push(match (way, &mut row[*from]) {
                 (2, Cell::Moment(micros)) => Cell::Text(micros.to_string()),
                 (3, cell) => cell.sql(),
+                (_, cell) if is_alone => std::mem::replace(cell, Cell::Null),
                 (_, cell) => cell.clone(),
             });
         }
     }
-    Ok(Some(table))
+    match &around.failure {
+        Some(failure) => Err(failure.clone()),
+        None => Ok(Some(table)),
+    }
+}
+
+impl Around {
+    fn read(text: &str) -> Option<Around> {
+        let shape = regex(r"(?s)^SELECT (.*?)\nFROM \(\n(.*)\n\) AS s \(((?:c\d+(?:, )?)+)\)$");
+        let found = shape.captures(text)?;
+        let names: Vec<&str> = found[3].split(", ").collect();
+        let (mut rest, mut calls, mut failure) = (&found[1], Vec::new(), None);
+        while !rest.is_empty() && failure.is_none() {
+            match Call::read(rest, &names) {
+                Ok(call) => {
+                    rest = &rest[call.text.len()..];
+                    calls.push(call);
+                }
+                Err(wrong) => failure = Some(wrong),
+            }
+        }
+        Some(Around {
+            inner: found[2].to_owned(),
+            width: names.len(),
+            calls,
+            failure,
+        })
+    }
+}
+
+impl Call {
+    /// The first of these.
+    fn read(calls: &str, names: &[&str]) -> Result<Call, Failure> {
+        let call = regex(
+            r"^(?:s\.(c\d+)|unix_micros\(s\.(c\d+)\)|CAST\(s\.(c\d+) AS STRING\)|base64\(s\.(c\d+)\)|to_json\(s\.(c\d+), (map\(.*?'false'\))\))(?:, |$)",
+        );
+        let called = call.captures(calls);
+        let called = called.ok_or_else(|| Failure::syntax(calls))?;
+        let way = (1..=5).find(|at| called.get(*at).is_some()).expect("one");
+        let from = names.iter().position(|name| *name == &called[way]);
+        let from = from.ok_or_else(|| Failure::syntax(&called[way]))?;
+        Ok(Call {
+            text: called[0].to_owned(),
+            way,
+            from,
+        })
+    }
 }

@@ -8,17 +8,36 @@ use super::literals::Typed;
 use super::refusals::Failure;
 use super::values::{Cell, Kind, Table};
 use super::{CATALOG, VERSION};
+use crate::remembered::ByText;
 use crate::tables::{Found, Wrong, first_word, regex, sequence};
 
 pub struct Tables {
     tables: crate::tables::Tables,
+    queries: ByText<Query>,
+}
+
+/// What the text of a query says.
+struct Query {
+    /// A catalog that is not there.
+    of_another: Option<String>,
+    /// It names tables, and of no catalog.
+    of_the_default: bool,
+    /// The markers that rows are counted by.
+    counts: Vec<String>,
+    /// All markers, each the first time that it is there, and whether it is cast to a clock.
+    markers: Vec<(String, bool)>,
+    /// As SQLite has it.
+    sql: String,
 }
 
 impl Tables {
     pub fn new() -> Tables {
         let tables = crate::tables::Tables::new("bigint");
         tables.describe();
-        Tables { tables }
+        Tables {
+            tables,
+            queries: ByText::default(),
+        }
     }
 
     pub fn admin(&self, sql: &str) {
@@ -33,15 +52,12 @@ impl Tables {
         catalog: &str,
         parameters: &[(String, Typed)],
     ) -> Result<Table, Failure> {
-        names_the_catalog(text, catalog)?;
-        counts_in_int(text, parameters)?;
-        let values = in_order(text, parameters)?;
+        let query = self.queries.of(text, || Query::read(text));
+        query.is_of(catalog)?;
+        query.counts_in_int(parameters)?;
+        let values = query.in_order(parameters)?;
         let bound: Vec<Sqlite> = values.into_iter().map(bound).collect();
-        let text = match first_word(text).as_str() {
-            "TABLE" => text.replacen("TABLE ", "SELECT * FROM ", 1),
-            _ => text.to_owned(),
-        };
-        let found = self.tables.ask(&translated(&text), &bound);
+        let found = self.tables.ask(&query.sql, &bound);
         found.map(table).map_err(failure)
     }
 
@@ -55,59 +71,77 @@ impl Tables {
     }
 }
 
-/// Of other catalogs there is nothing.
-fn names_the_catalog(text: &str, catalog: &str) -> Result<(), Failure> {
-    let unknown = |name: &str| {
-        let text = format!("Catalog '{name}' was not found.");
-        Err(Failure::new("NO_SUCH_CATALOG_EXCEPTION", "42704", text))
-    };
-    let named = regex(r"(?i)\b(?:FROM|JOIN)\s+`?(\w+)`?\.`?\w+`?\.`?\w+`?");
-    let mut others = named.captures_iter(text).map(|names| names[1].to_owned());
-    if let Some(other) = others.find(|name| name != CATALOG) {
-        return unknown(&other);
-    }
-    let names_tables = regex(r"(?i)\bFROM\s+[`\w]").is_match(text) && !named.is_match(text);
-    match names_tables && catalog != CATALOG {
-        true => unknown(catalog),
-        false => Ok(()),
-    }
-}
-
-/// Rows are counted in INT.
-fn counts_in_int(text: &str, parameters: &[(String, Typed)]) -> Result<(), Failure> {
-    for counted in regex(r"\b(?:LIMIT|OFFSET) :(\w+)").captures_iter(text) {
-        let known = parameters.iter().find(|(name, _)| *name == counted[1]);
-        if known.is_some_and(|(_, typed)| typed.kind.0 != "int") {
-            let text = format!("The limit like expression \"{}\" is invalid.", &counted[1]);
-            let condition = "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE";
-            return Err(Failure::new(condition, "42K0E", text));
+impl Query {
+    fn read(text: &str) -> Query {
+        let named = regex(r"(?i)\b(?:FROM|JOIN)\s+`?(\w+)`?\.`?\w+`?\.`?\w+`?");
+        let mut others = named.captures_iter(text).map(|names| names[1].to_owned());
+        let names_tables = regex(r"(?i)\bFROM\s+[`\w]").is_match(text);
+        let counted = regex(r"\b(?:LIMIT|OFFSET) :(\w+)");
+        let counted = counted.captures_iter(text);
+        let selected = match first_word(text).as_str() {
+            "TABLE" => text.replacen("TABLE ", "SELECT * FROM ", 1),
+            _ => text.to_owned(),
+        };
+        Query {
+            of_another: others.find(|name| name != CATALOG),
+            of_the_default: names_tables && !named.is_match(text),
+            counts: counted.map(|counted| counted[1].to_owned()).collect(),
+            markers: markers(text),
+            sql: translated(&selected),
         }
     }
-    Ok(())
+
+    /// Of other catalogs there is nothing.
+    fn is_of(&self, catalog: &str) -> Result<(), Failure> {
+        let default = Some(catalog).filter(|name| self.of_the_default && *name != CATALOG);
+        match self.of_another.as_deref().or(default) {
+            Some(name) => {
+                let text = format!("Catalog '{name}' was not found.");
+                Err(Failure::new("NO_SUCH_CATALOG_EXCEPTION", "42704", text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Rows are counted in INT.
+    fn counts_in_int(&self, parameters: &[(String, Typed)]) -> Result<(), Failure> {
+        for counted in &self.counts {
+            let known = parameters.iter().find(|(name, _)| name == counted);
+            if known.is_some_and(|(_, typed)| typed.kind.0 != "int") {
+                let text = format!("The limit like expression \"{counted}\" is invalid.");
+                let condition = "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE";
+                return Err(Failure::new(condition, "42K0E", text));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of its markers.
+    fn in_order(&self, parameters: &[(String, Typed)]) -> Result<Vec<Typed>, Failure> {
+        let values = self.markers.iter().map(|(name, is_clock)| {
+            let Some((_, typed)) = parameters.iter().find(|(known, _)| known == name) else {
+                let text = format!("Found the unbound parameter: {name}.");
+                return Err(Failure::new("UNBOUND_SQL_PARAMETER", "42P02", text));
+            };
+            let mut typed = typed.clone();
+            if *is_clock {
+                typed.kind = Kind::of("timestamp_ntz");
+            }
+            Ok(typed)
+        });
+        values.collect()
+    }
 }
 
-/// The values of a statement's markers, each the first time that it is there.
-fn in_order(text: &str, parameters: &[(String, Typed)]) -> Result<Vec<Typed>, Failure> {
-    let mut seen: Vec<String> = Vec::new();
-    let mut values = Vec::new();
+fn markers(text: &str) -> Vec<(String, bool)> {
+    let mut markers: Vec<(String, bool)> = Vec::new();
     let marker = regex(r"(CAST\()?:(\w+)(?: AS (TIMESTAMP_NTZ)\))?");
     for found in marker.captures_iter(&unquoted(text)) {
-        let name = found[2].to_owned();
-        if seen.contains(&name) {
-            continue;
+        if !markers.iter().any(|(name, _)| *name == found[2]) {
+            markers.push((found[2].to_owned(), found.get(3).is_some()));
         }
-        let Some((_, typed)) = parameters.iter().find(|(known, _)| *known == name) else {
-            let text = format!("Found the unbound parameter: {name}.");
-            return Err(Failure::new("UNBOUND_SQL_PARAMETER", "42P02", text));
-        };
-        let mut typed = typed.clone();
-        if found.get(3).is_some() {
-            typed.kind = Kind::of("timestamp_ntz");
-        }
-        seen.push(name);
-        values.push(typed);
     }
-    Ok(values)
+    markers
 }
 
 /// Without what stands in texts and comments.
