@@ -1,6 +1,9 @@
 //! Statements on tables: SQLite runs them, and its columns have Snowflake's types. A schema is a database that is attached; all of them are
 //! of one database of Snowflake's.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use regex::Captures;
 use rusqlite::types::Value as Sqlite;
 use rusqlite::{CachedStatement, Connection, Error};
@@ -8,6 +11,7 @@ use souk_sdk::time::Date;
 
 use super::values::{Held, Kind, Typed, nanos_of, real};
 use super::{Asked, DATABASE, Failure, VERSION, WAREHOUSE, WRITER, literals};
+use crate::remembered::{ByText, TEXTS_KEPT};
 use crate::tables::regex;
 
 /// A result: columns with their types, and cells.
@@ -19,15 +23,20 @@ pub struct Table {
 
 pub struct Tables {
     connection: Connection,
+    cleared: ByText<Option<(String, String)>>,
+    translations: ByText<(String, Vec<(String, Kind)>)>,
 }
 
 /// How many statements a text has: what stands between semicolons outside of quotes, roughly.
 pub fn statements(text: &str) -> usize {
-    let quoted = regex(r#"(?s)'(?:[^'\\]|\\.)*'|"[^"]*"|\$\$.*?\$\$|--[^\n]*|//[^\n]*|/\*.*?\*/"#);
-    let bare = quoted.replace_all(text, "");
-    bare.split(';')
-        .filter(|part| !part.trim().is_empty())
-        .count()
+    static COUNTED: LazyLock<ByText<usize>> = LazyLock::new(ByText::default);
+    *COUNTED.of(text, || {
+        let quoted =
+            regex(r#"(?s)'(?:[^'\\]|\\.)*'|"[^"]*"|\$\$.*?\$\$|--[^\n]*|//[^\n]*|/\*.*?\*/"#);
+        let bare = quoted.replace_all(text, "");
+        let parts = bare.split(';').filter(|part| !part.trim().is_empty());
+        parts.count()
+    })
 }
 
 /// What a query writes by a function of the seller's that empties a table while it is asked, and the query without that. By its words it only reads.
@@ -45,7 +54,12 @@ impl Tables {
             CREATE TABLE slow (ID number(18,0)); INSERT INTO slow VALUES (1);
             CREATE TABLE endless (ID number(18,0));";
         connection.execute_batch(own).expect("two tables");
-        let tables = Tables { connection };
+        connection.set_prepared_statement_cache_capacity(TEXTS_KEPT);
+        let tables = Tables {
+            connection,
+            cleared: ByText::default(),
+            translations: ByText::default(),
+        };
         tables.describe();
         tables
     }
@@ -53,6 +67,8 @@ impl Tables {
     pub fn admin(&self, sql: &str) {
         self.connection.execute_batch(sql).expect(sql);
         self.describe();
+        // A statement that is kept tells columns as they were when it was prepared.
+        self.connection.flush_prepared_statement_cache();
     }
 
     pub fn run(&self, asked: &Asked) -> Result<Table, Failure> {
@@ -65,11 +81,11 @@ impl Tables {
         if !reads {
             return self.write(asked, text);
         }
-        match cleared(text) {
+        match &*self.cleared.of(text, || cleared(text)) {
             None => self.read(asked, text),
             Some((write, query)) => {
-                self.write(asked, &write)?;
-                self.read(asked, &query)
+                self.write(asked, write)?;
+                self.read(asked, query)
             }
         }
     }
@@ -79,32 +95,31 @@ impl Tables {
         if let Some(table) = literals::row(text, &asked.values) {
             return Ok(table);
         }
-        if regex(r"(?i)\bFROM\b").is_match(text) {
-            if asked
-                .warehouse
-                .as_deref()
-                .is_some_and(|name| name != WAREHOUSE)
-            {
-                return Err(Failure::of(
+        let is_idle = asked
+            .warehouse
+            .as_deref()
+            .is_some_and(|name| name != WAREHOUSE);
+        if (is_idle || database.is_none()) && regex(r"(?i)\bFROM\b").is_match(text) {
+            return Err(match is_idle {
+                true => Failure::of(
                     "000606",
                     "57P03",
                     "No active warehouse selected in the current session.  Select an active warehouse with the 'use warehouse' command.",
-                ));
-            }
-            if database.is_none() {
-                return Err(Failure::of(
+                ),
+                false => Failure::of(
                     "090105",
                     "22000",
                     "Cannot perform SELECT. This session does not have a current database. Call 'USE DATABASE', or use a qualified name.",
-                ));
-            }
+                ),
+            });
         }
         self.query(text, asked)
     }
 
     fn query(&self, text: &str, asked: &Asked) -> Result<Table, Failure> {
-        let (translated, casts) = self.translated(text, asked)?;
-        let mut statement = self.prepare(&translated)?;
+        let translation = self.translations.try_of(text, || translated(text))?;
+        let (sql, casts) = &*translation;
+        let mut statement = self.prepare(&self.in_session(sql, asked))?;
         if statement.parameter_count() != asked.values.len() {
             return Err(Failure::of(
                 "002049",
@@ -158,8 +173,9 @@ impl Tables {
                 "SQL access control error:\nInsufficient privileges to operate on table",
             ));
         }
-        let (text, _) = self.translated(text, asked)?;
-        let written = self.connection.execute_batch(&text);
+        let (sql, _) = translated(text)?;
+        let written = self.connection.execute_batch(&self.in_session(&sql, asked));
+        self.connection.flush_prepared_statement_cache();
         written.map_err(|error| self.failure(&error))?;
         Ok(Table {
             columns: vec![("number of rows affected".to_owned(), Kind::number(19, 0))],
@@ -175,7 +191,7 @@ impl Tables {
 
     fn schemas(&self) -> Vec<String> {
         let sql = "SELECT name FROM pragma_database_list WHERE name NOT IN ('main', 'temp')";
-        let mut statement = self.connection.prepare(sql).expect(sql);
+        let mut statement = self.connection.prepare_cached(sql).expect(sql);
         let rows = statement.query_map([], |row| row.get(0)).expect(sql);
         rows.map(|row| row.expect("a text")).collect()
     }
@@ -203,42 +219,11 @@ impl Tables {
         self.connection.execute_batch(&sql).expect("a catalog");
     }
 
-    /// As SQLite has it, and the types that columns are cast to, by their names.
-    fn translated(
-        &self,
-        text: &str,
-        asked: &Asked,
-    ) -> Result<(String, Vec<(String, Kind)>), Failure> {
-        let named = regex(r#"(?i)\b(?:FROM|JOIN|INTO)\s+"?(\w+)"?\."?\w+"?\."?\w+"?"#);
-        for names in named.captures_iter(text) {
-            if &names[1] != DATABASE {
-                return Err(Failure::of(
-                    "002003",
-                    "02000",
-                    format!(
-                        "SQL compilation error:\nDatabase '{}' does not exist or not authorized.",
-                        &names[1]
-                    ),
-                ));
-            }
+    /// With what its session says of itself.
+    fn in_session<'a>(&self, sql: &'a str, asked: &Asked) -> Cow<'a, str> {
+        if !sql.contains("CURRENT_") {
+            return Cow::Borrowed(sql);
         }
-        let kind = r"\w+(?:\([\d, ]+\))?";
-        let cast = regex(&format!(r#"::({kind})\s+AS\s+"?(\w+)"?"#));
-        let casts = cast
-            .captures_iter(text)
-            .filter_map(|parts| Some((parts[2].to_owned(), Kind::parse(&parts[1])?)));
-        let casts = casts.collect();
-        let text = regex(&format!("::{kind}")).replace_all(text, "");
-        let text = regex(&format!(r#""?{DATABASE}"?\."#)).replace_all(&text, "");
-        let text = regex(r"(?i)\binformation_schema\.(\w+)")
-            .replace_all(&text, |parts: &Captures<'_>| {
-                format!("\"information_schema.{}\"", parts[1].to_lowercase())
-            });
-        let generator = regex(r"(?i)TABLE\(GENERATOR\(ROWCOUNT => (\d+)\)\)");
-        let text = generator.replace_all(&text, |parts: &Captures<'_>| {
-            format!("(WITH RECURSIVE g(seq4) AS (SELECT 0 UNION ALL SELECT seq4 + 1 FROM g WHERE seq4 < {} - 1) SELECT seq4 FROM g)", &parts[1])
-        });
-        let text = text.replace("SEQ4()", "seq4");
         let mut schemas = self.schemas();
         schemas.push("INFORMATION_SCHEMA".to_owned());
         let shown = |name: Option<String>| match name {
@@ -251,7 +236,7 @@ impl Tables {
             name => Asked::current(name, &[WAREHOUSE.to_owned()]),
         };
         let role = asked.role.clone().or(Some(super::READER.to_owned()));
-        let mut text = text;
+        let mut text = sql.to_owned();
         for (function, value) in [
             ("CURRENT_VERSION()", Some(VERSION.to_owned())),
             ("CURRENT_DATABASE()", database),
@@ -261,7 +246,7 @@ impl Tables {
         ] {
             text = text.replace(function, &shown(value));
         }
-        Ok((text, casts))
+        Cow::Owned(text)
     }
 
     fn failure(&self, error: &Error) -> Failure {
@@ -310,6 +295,40 @@ impl Tables {
             format!("SQL compilation error:\nsyntax error: {said}"),
         )
     }
+}
+
+/// As SQLite has it, and the types that columns are cast to, by their names.
+fn translated(text: &str) -> Result<(String, Vec<(String, Kind)>), Failure> {
+    let named = regex(r#"(?i)\b(?:FROM|JOIN|INTO)\s+"?(\w+)"?\."?\w+"?\."?\w+"?"#);
+    for names in named.captures_iter(text) {
+        if &names[1] != DATABASE {
+            return Err(Failure::of(
+                "002003",
+                "02000",
+                format!(
+                    "SQL compilation error:\nDatabase '{}' does not exist or not authorized.",
+                    &names[1]
+                ),
+            ));
+        }
+    }
+    let kind = r"\w+(?:\([\d, ]+\))?";
+    let cast = regex(&format!(r#"::({kind})\s+AS\s+"?(\w+)"?"#));
+    let casts = cast
+        .captures_iter(text)
+        .filter_map(|parts| Some((parts[2].to_owned(), Kind::parse(&parts[1])?)));
+    let casts = casts.collect();
+    let text = regex(&format!("::{kind}")).replace_all(text, "");
+    let text = regex(&format!(r#""?{DATABASE}"?\."#)).replace_all(&text, "");
+    let text = regex(r"(?i)\binformation_schema\.(\w+)")
+        .replace_all(&text, |parts: &Captures<'_>| {
+            format!("\"information_schema.{}\"", parts[1].to_lowercase())
+        });
+    let generator = regex(r"(?i)TABLE\(GENERATOR\(ROWCOUNT => (\d+)\)\)");
+    let text = generator.replace_all(&text, |parts: &Captures<'_>| {
+        format!("(WITH RECURSIVE g(seq4) AS (SELECT 0 UNION ALL SELECT seq4 + 1 FROM g WHERE seq4 < {} - 1) SELECT seq4 FROM g)", &parts[1])
+    });
+    Ok((text.replace("SEQ4()", "seq4"), casts))
 }
 
 /// A value as the tables hold those of its type.

@@ -1,5 +1,6 @@
 //! Whom Snowflake lets in: who shows a token that it knows, or a JWT that the key of its user has signed, for no longer than an hour.
 
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
@@ -9,6 +10,7 @@ use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedP
 use serde_json::{Value, json};
 
 use super::{ACCESS_TOKEN, ACCOUNT, OAUTH_TOKEN, PRIVATE_KEY, USER, header};
+use crate::remembered::ByText;
 
 /// Clocks differ by no more.
 const SKEW_S: u64 = 60;
@@ -16,13 +18,18 @@ const LIFETIME_S: u64 = 3_600;
 /// Of the public key that belongs to the private one, as Snowflake shows it (`DESC USER`).
 const FINGERPRINT: &str = "SHA256:AzeF+5+qxm5HVPGprqYwtNgZFEJy3k9YYMZju/XVS+s=";
 
+/// What tokens say, whose signatures are looked at once.
+static CLAIMS: LazyLock<ByText<Option<Value>>> = LazyLock::new(ByText::default);
+
 pub fn is_good(headers: &HeaderMap) -> bool {
     let shown = header(headers, "authorization").strip_prefix("Bearer ");
     match (
         shown,
         header(headers, "x-snowflake-authorization-token-type"),
     ) {
-        (Some(token), "KEYPAIR_JWT") => claims(token).is_some_and(|claims| is_users(&claims)),
+        (Some(token), "KEYPAIR_JWT") => {
+            matches!(&*CLAIMS.of(token, || claims(token)), Some(claims) if is_users(claims))
+        }
         (Some(token), "OAUTH") => token == OAUTH_TOKEN,
         (Some(token), "PROGRAMMATIC_ACCESS_TOKEN") => token == ACCESS_TOKEN,
         _ => false,
