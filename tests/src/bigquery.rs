@@ -9,6 +9,7 @@ mod tables;
 mod token;
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -253,7 +254,7 @@ impl Server {
         name: &str,
         wait: u64,
         from: u64,
-        rows: Option<u64>,
+        most: Option<u64>,
     ) -> Result<Value, Refusal> {
         let until = Instant::now() + Duration::from_millis(wait);
         loop {
@@ -286,14 +287,14 @@ impl Server {
         }
         let table = &job.table;
         let from = from as usize;
-        let most = rows.map_or(PAGE_ROWS, |rows| PAGE_ROWS.min(rows as usize));
+        let most = most.map_or(PAGE_ROWS, |rows| PAGE_ROWS.min(rows as usize));
         let until = table.rows.len().min(from + most);
         let page = table.rows.get(from..until).unwrap_or_default();
         answer["schema"] = json!({"fields": table.fields});
         answer["totalRows"] = table.rows.len().to_string().into();
         answer["totalBytesProcessed"] = "0".into();
         answer["cacheHit"] = false.into();
-        answer["rows"] = page.iter().map(|cells| row(cells)).collect();
+        answer["rows"] = rows(page).into();
         // A page of no rows is how a client asks for the schema alone.
         if until < table.rows.len() {
             answer["pageToken"] = until.to_string().into();
@@ -407,21 +408,31 @@ impl Server {
     }
 }
 
-/// An answer whose rows stand behind what they are, as BigQuery sends them: a `Value` has its members by their names.
+/// An answer whose rows, which are written, stand behind what they are, as BigQuery sends them: a `Value` has its members by their names.
 fn told(mut answer: Value) -> Response {
     let members = answer.as_object_mut();
     let rows = members.and_then(|members| members.remove("rows"));
     let mut text = answer.to_string();
-    if let Some(rows) = rows {
+    if let Some(Value::String(rows)) = rows {
         text.pop();
         text.push_str(&format!(",\"rows\":{rows}}}"));
     }
     ([("content-type", "application/json")], text).into_response()
 }
 
-fn row(cells: &[Value]) -> Value {
-    let cells = cells.iter().map(|cell| json!({"v": cell}));
-    json!({"f": cells.collect::<Vec<_>>()})
+/// `[{"f":[{"v":"1"},{"v":null}]}]`
+fn rows(page: &[Vec<Value>]) -> String {
+    let mut text = String::from("[");
+    for (number, cells) in page.iter().enumerate() {
+        text.push_str(if number > 0 { ",{\"f\":[" } else { "{\"f\":[" });
+        for (place, cell) in cells.iter().enumerate() {
+            let comma = if place > 0 { "," } else { "" };
+            let _ = write!(text, "{comma}{{\"v\":{cell}}}");
+        }
+        text.push_str("]}");
+    }
+    text.push(']');
+    text
 }
 
 fn described(dataset: &str) -> Value {

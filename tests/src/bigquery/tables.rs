@@ -1,5 +1,7 @@
 //! Statements on tables: SQLite runs them, and its columns get the names of GoogleSQL's types.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::{Value as Sqlite, ValueRef};
@@ -7,6 +9,7 @@ use serde_json::{Value, json};
 use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 
 use super::{BYTES_READ, PROJECT, ZONE, literals};
+use crate::remembered::ByText;
 use crate::tables::{Found, Wrong, first_word, semicolon, sequence};
 
 /// A result: fields of a schema, and cells.
@@ -37,12 +40,17 @@ impl Refusal {
 
 pub struct Tables {
     tables: crate::tables::Tables,
+    /// By the default dataset and the text.
+    translations: ByText<String>,
 }
 
 impl Tables {
     pub fn new() -> Tables {
         let tables = crate::tables::Tables::new("INT64");
-        Tables { tables }
+        Tables {
+            tables,
+            translations: ByText::default(),
+        }
     }
 
     pub fn admin(&self, sql: &str) {
@@ -50,6 +58,7 @@ impl Tables {
         for dataset in self.datasets() {
             self.describe(&dataset);
         }
+        self.translations.forget();
     }
 
     pub fn datasets(&self) -> Vec<String> {
@@ -76,9 +85,10 @@ impl Tables {
         }
         if statement_type(text) == "SCRIPT" {
             let ran = self.tables.run(text);
+            self.translations.forget();
             return ran.map(|()| Table::default()).map_err(refusal);
         }
-        let text = self.translated(text, asked["defaultDataset"]["datasetId"].as_str());
+        let text = self.translation(text, asked);
         let values: Vec<Sqlite> = parameters.iter().map(bound).collect();
         self.tables.ask(&text, &values).map(table).map_err(refusal)
     }
@@ -93,7 +103,7 @@ impl Tables {
         if is_computed || statement_type(text) == "SCRIPT" {
             return Ok(());
         }
-        let text = self.translated(text, asked["defaultDataset"]["datasetId"].as_str());
+        let text = self.translation(text, asked);
         self.tables.values_of(&text).map(drop).map_err(refusal)
     }
 
@@ -112,7 +122,14 @@ impl Tables {
         self.tables.admin(&described);
     }
 
-    /// As SQLite has it.
+    /// As SQLite has it, as long as the tables stay what they are.
+    fn translation(&self, text: &str, asked: &Value) -> Arc<String> {
+        let default = asked["defaultDataset"]["datasetId"].as_str();
+        let named = format!("{} {text}", default.unwrap_or_default());
+        self.translations
+            .of(&named, || self.translated(text, default))
+    }
+
     fn translated(&self, text: &str, default: Option<&str>) -> String {
         let mut text = text.replace("MOD(n, 3)", "n % 3");
         for dataset in self.datasets() {

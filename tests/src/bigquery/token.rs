@@ -12,6 +12,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 
 use super::KEY_FILE;
+use crate::remembered::ByText;
 
 /// Clocks differ by no more.
 const SKEW_S: u64 = 60;
@@ -25,6 +26,8 @@ static KEY: LazyLock<RsaKeyPair> = LazyLock::new(|| {
     let base64: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     RsaKeyPair::from_pkcs8(&STANDARD.decode(base64).expect("base64")).expect("a key")
 });
+/// What tokens say, whose signatures are looked at once.
+static CLAIMS: LazyLock<ByText<Option<Value>>> = LazyLock::new(ByText::default);
 
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -54,18 +57,20 @@ pub fn signed() -> String {
 }
 
 pub fn is_good(authorization: &str) -> bool {
-    authorization
-        .strip_prefix("Bearer ")
-        .and_then(claims)
-        .is_some_and(|claims| {
-            let number = |name: &str| claims[name].as_u64().unwrap_or_default();
-            claims["aud"] == AUDIENCE
-                && claims["iss"] == FILE["client_email"]
-                && claims["sub"] == FILE["client_email"]
-                && number("iat") <= now() + SKEW_S
-                && number("exp") + SKEW_S >= now()
-                && number("exp").saturating_sub(number("iat")) <= LIFETIME_S
-        })
+    let Some(token) = authorization.strip_prefix("Bearer ") else {
+        return false;
+    };
+    let known = CLAIMS.of(token, || claims(token));
+    let Some(claims) = &*known else {
+        return false;
+    };
+    let number = |name: &str| claims[name].as_u64().unwrap_or_default();
+    claims["aud"] == AUDIENCE
+        && claims["iss"] == FILE["client_email"]
+        && claims["sub"] == FILE["client_email"]
+        && number("iat") <= now() + SKEW_S
+        && number("exp") + SKEW_S >= now()
+        && number("exp").saturating_sub(number("iat")) <= LIFETIME_S
 }
 
 /// What a token says whose signature is good.
