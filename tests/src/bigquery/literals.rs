@@ -110,7 +110,9 @@ impl<'a> Reader<'a> {
             return Some(scalar("STRING", self.zone.into()));
         }
         for kind in SPELLED {
-            if self.takes(&format!("{kind} '")) {
+            let literal = self.rest.trim_start().strip_prefix(kind);
+            if let Some(rest) = literal.and_then(|rest| rest.strip_prefix(" '")) {
+                self.rest = rest;
                 return spelled(kind, &self.text()?);
             }
         }
