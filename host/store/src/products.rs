@@ -1,6 +1,7 @@
 //! Products as rows: what all kinds have in common. An id says by its type which kind is meant, and so what the details are.
 
 mod details;
+pub mod learned;
 
 use souk_domain::ids::{CompanyId, ConnectionId, IdError, UserId};
 use souk_domain::products::{Product, ProductStatus, ProductType};
@@ -163,21 +164,29 @@ pub async fn insert<K: Kind>(
     Ok(())
 }
 
-/// Replaces what a client may write, if nobody else did since `read_at`. False: somebody did. What was learnt of the source is forgotten.
-/// `keeps_sample`: the preview still shows what the product is. `StoreError::Conflict`: the slug is taken.
+/// What a change leaves of what tests have left.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kept<'a> {
+    /// The preview still shows what the product is.
+    pub sample: bool,
+    /// What is still known of the source.
+    pub learned: Option<&'a str>,
+}
+
+/// Replaces what a client may write, if nobody else did since `read_at`. False: somebody did. `StoreError::Conflict`: the slug is taken.
 pub async fn update<K: Kind>(
     tx: &mut Write,
     company: &CompanyId,
     id: &K,
     read_at: Timestamp,
     written: &Written<K::Details>,
-    keeps_sample: bool,
+    kept: Kept<'_>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "UPDATE products SET connection_id = $1, name = $2, slug = $3, description = $4, category = $5, labels = $6, timeout_ms = $7, \
-         allow_ai_training = $8, learned = NULL, updated_at = $9, sample = CASE WHEN CAST($10 AS BIGINT) = 1 THEN sample ELSE NULL END \
-         WHERE id = $11 AND company_id = $12 AND updated_at = $13 AND status <> 'archived'",
+         allow_ai_training = $8, learned = $9, updated_at = $10, sample = CASE WHEN CAST($11 AS BIGINT) = 1 THEN sample ELSE NULL END \
+         WHERE id = $12 AND company_id = $13 AND updated_at = $14 AND status <> 'archived'",
     )
     .bind(written.connection_id.as_str())
     .bind(&written.name)
@@ -187,8 +196,9 @@ pub async fn update<K: Kind>(
     .bind(&written.labels)
     .bind(written.timeout_ms)
     .bind(i64::from(written.allow_ai_training))
+    .bind(kept.learned)
     .bind(now.micros())
-    .bind(i64::from(keeps_sample))
+    .bind(i64::from(kept.sample))
     .bind(id.as_ref())
     .bind(company.as_str())
     .bind(read_at.micros())

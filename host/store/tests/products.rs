@@ -9,13 +9,21 @@ use souk_domain::products::{AssetType, Product, ProductStatus, ResultType, Sourc
 use souk_domain::time::Timestamp;
 use souk_store::lists::OFFSET_MAX;
 use souk_store::prices::{self, NewPrice};
-use souk_store::products::{self, AssetDetails, EndpointDetails, Filter, Kind, Sort, Tested};
+use souk_store::products::{
+    self, AssetDetails, EndpointDetails, Filter, Kept, Kind, Sort, Tested, learned,
+};
 use souk_store::{Db, Part, StoreError, connections, marketplace};
 use sqlx::{AssertSqlSafe, Executor};
 use std::time::{Duration, Instant};
 use support::{asset, endpoint, open, roll_back, stores};
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
+
+/// The preview, and nothing of the source.
+const KEPT: Kept<'static> = Kept {
+    sample: true,
+    learned: None,
+};
 
 fn after(micros: i64) -> Timestamp {
     Timestamp::from_micros(NOW.micros() + micros)
@@ -54,6 +62,67 @@ async fn both(db: &Db, owner: &CompanyId, name: &str, slug: &str, at: Timestamp)
 
 type Both = (AssetId, EndpointId);
 
+/// What is told to whoever saves an endpoint `id` of this company that is so written.
+async fn learned_for(
+    db: &Db,
+    company: &CompanyId,
+    id: &EndpointId,
+    written: &Written<EndpointDetails>,
+) -> Vec<String> {
+    let mut read = db.read().await.unwrap();
+    let (connection, details) = (&written.connection_id, &written.details);
+    let learned = learned::of_others(&mut read, company, id, connection, details).await;
+    learned.unwrap()
+}
+
+/// What a test has learnt is told to those who save another endpoint of the same source and company, until the endpoint is changed without it or archived.
+#[tokio::test]
+async fn what_was_learnt_is_told_to_endpoints_of_the_same_source() {
+    for store in stores().await {
+        let db = &store.db;
+        let (owner, stranger) = (company(db, "acme").await, company(db, "other").await);
+        let (_, id) = both(db, &owner, "One", "one", NOW).await;
+        // The second test saw what is not there any more.
+        for (text, read_at) in [("first", NOW), ("late", after(1))] {
+            let kept = db.write(async |tx| learned::keep(tx, &id, read_at, text).await);
+            kept.await.unwrap();
+        }
+        let mut read = db.read().await.unwrap();
+        let one = products::get(&mut read, &owner, &id)
+            .await
+            .unwrap()
+            .unwrap();
+        drop(read);
+        assert_eq!(one.learned.as_deref(), Some("first"), "{}", store.name);
+        let (same, new) = (one.written, EndpointId::generate());
+        assert_eq!(learned_for(db, &owner, &new, &same).await, ["first"]);
+        assert!(learned_for(db, &owner, &id, &same).await.is_empty());
+        assert!(learned_for(db, &stranger, &new, &same).await.is_empty());
+        let mut others = [same.clone(), same.clone(), same.clone()];
+        others[0].details.source_table = Some("u".into());
+        others[1].details.source_schema = Some("s".into());
+        others[2].connection_id = ConnectionId::generate();
+        for other in &others {
+            let told = learned_for(db, &owner, &new, other).await;
+            assert!(told.is_empty(), "{}: {other:?}", store.name);
+        }
+
+        let kept = Kept {
+            sample: false,
+            learned: Some("still"),
+        };
+        let changed = db
+            .write(async |tx| products::update(tx, &owner, &id, NOW, &same, kept, after(1)).await);
+        assert!(changed.await.unwrap());
+        assert_eq!(learned_for(db, &owner, &new, &same).await, ["still"]);
+        let archived = db.write(async |tx| {
+            products::set_status(tx, &owner, &id, ProductStatus::Archived, after(2)).await
+        });
+        assert!(archived.await.unwrap());
+        assert!(learned_for(db, &owner, &new, &same).await.is_empty());
+    }
+}
+
 /// A change is lost rather than overwritten: what was read must still be what is there.
 #[tokio::test]
 async fn a_product_is_changed_and_published_only_as_it_was_read() {
@@ -68,8 +137,8 @@ async fn a_product_is_changed_and_published_only_as_it_was_read() {
         let (second, third) = (asset("Two", "two"), asset("Three", "three"));
         let done = db.write(async |tx| {
             Ok::<_, StoreError>([
-                products::update(tx, &owner, &id, NOW, &second, true, after(1)).await?,
-                products::update(tx, &owner, &id, NOW, &third, true, after(2)).await?,
+                products::update(tx, &owner, &id, NOW, &second, KEPT, after(1)).await?,
+                products::update(tx, &owner, &id, NOW, &third, KEPT, after(2)).await?,
                 products::publish(tx, &owner, &id, NOW, &tested, after(2)).await?,
                 products::publish(tx, &owner, &id, after(1), &tested, after(2)).await?,
             ])

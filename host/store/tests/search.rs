@@ -10,7 +10,7 @@ use souk_domain::products::{Product, ProductStatus, ProductType};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::prices::{self, NewPrice};
-use souk_store::products::{self, AssetDetails, Kind, Written};
+use souk_store::products::{self, AssetDetails, Kept, Kind, Written};
 use souk_store::search::comparables;
 use souk_store::search::{self, Order, Wanted};
 use souk_store::teller::Teller;
@@ -469,7 +469,16 @@ async fn the_index_is_that_of_the_products() {
                         written.name = text(step * 11);
                         let read_at = row.updated_at;
                         let company = &seller.company;
-                        products::update(write, company, &id, read_at, &written, true, now).await?;
+                        products::update(
+                            write,
+                            company,
+                            &id,
+                            read_at,
+                            &written,
+                            Kept::default(),
+                            now,
+                        )
+                        .await?;
                         Ok(())
                     }
                 }
@@ -564,7 +573,16 @@ async fn describe(db: &Db, seller: &Seller, id: &AssetId, text: &str) {
         let row = products::get(write, company, id).await?.unwrap();
         let (mut written, read_at) = (row.written, row.updated_at);
         written.description = text.into();
-        products::update(write, company, id, read_at, &written, true, db::now()).await?;
+        products::update(
+            write,
+            company,
+            id,
+            read_at,
+            &written,
+            Kept::default(),
+            db::now(),
+        )
+        .await?;
         Ok(())
     });
     written.await.unwrap();

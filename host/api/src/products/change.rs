@@ -9,7 +9,7 @@ use souk_app::publish::later;
 use souk_domain::products::ProductStatus;
 use souk_domain::slugs;
 use souk_store::StoreError;
-use souk_store::products::{self, Row};
+use souk_store::products::{self, Kept, Row};
 
 /// Names that many products share; after so many the seller should choose.
 const SLUG_TRIES: u32 = 100;
@@ -89,14 +89,16 @@ pub async fn update<K: Offered>(
         );
         return Err(Problem::state(before.status.as_str(), message));
     }
-    let keeps_sample = sample_holds::<K>(&before.written, &written);
+    let kept = Kept {
+        sample: sample_holds::<K>(&before.written, &written),
+        learned: None,
+    };
 
     api.db()
         .write(async |write| {
             let (company, read_at) = (caller.company(), before.updated_at);
             let now = later(read_at, caller.now());
-            let updated =
-                products::update(write, company, id, read_at, &written, keeps_sample, now);
+            let updated = products::update(write, company, id, read_at, &written, kept, now);
             match updated.await {
                 Ok(true) => {}
                 Ok(false) => return Err(changed::<K>()),

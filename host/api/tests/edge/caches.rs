@@ -192,7 +192,7 @@ async fn paths_lead_where_handles_and_slugs_do() {
             &asset,
             before.updated_at,
             &written,
-            true,
+            store::Kept::default(),
             late,
         )
         .await

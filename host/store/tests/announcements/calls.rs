@@ -17,7 +17,7 @@ use souk_store::connectors::{Choice, StoredConnector};
 use souk_store::files::File;
 use souk_store::keys::{Deactivation, Key, NewKey};
 use souk_store::prices::{NewPrice, Price};
-use souk_store::products::{self, Kind, Tested, Written};
+use souk_store::products::{self, Kept, Kind, Tested, Written, learned};
 use souk_store::purchases::{NewPurchase, PurchaseStatus};
 use souk_store::sessions::NewSession;
 use souk_store::users::{Arrival, User, UserStatus};
@@ -69,6 +69,9 @@ pub async fn all(witness: &mut Witness) {
         ..support::endpoint(name, name)
     })
     .await;
+    // It was hidden last.
+    let keep = async |write: &mut Write| learned::keep(write, &endpoint, after(3), "[]").await;
+    witness.of("learned::keep", keep).await;
     prices(witness, &seller.id, &asset).await;
     let purchase = NewPurchase {
         buyer: &buyer.id,
@@ -244,7 +247,16 @@ async fn product<K: Kind>(
     let keep = async |write: &mut Write| products::keep_sample(write, id, NOW, "[]", NOW).await;
     witness.of("products::keep_sample", keep).await;
     let update = async |write: &mut Write| {
-        products::update(write, company, id, NOW, &written("two"), false, after(1)).await
+        products::update(
+            write,
+            company,
+            id,
+            NOW,
+            &written("two"),
+            Kept::default(),
+            after(1),
+        )
+        .await
     };
     assert!(witness.of("products::update", update).await);
     let tested = Tested {
