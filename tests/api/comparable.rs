@@ -1,4 +1,5 @@
-//! Filters and orders that a source can never do are refused by the test and the publication, before anybody pays for them.
+//! Filters and orders that a source can never do are refused by the test and the publication, before anybody pays for them, and from then on
+//! by whatever would save them.
 
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster};
@@ -42,6 +43,19 @@ async fn assert_refused(seller: &Company, endpoint: &str, says: &[&str]) {
         let published = refused.text("/error/message");
         assert!(published.contains(says), "{says}: {published}");
     }
+}
+
+/// Each member that a save was refused for, with what is said of it.
+fn refused_when_saved(answer: Answer) -> Vec<(String, String)> {
+    let answer = answer.expect_error(400, "VALIDATION_ERROR");
+    let errors = answer.at("/error/details/errors").as_array();
+    let errors = errors.expect("wrong members");
+    let told = errors.iter().map(|error| {
+        assert_eq!(error["code"], "unsupported", "{error}");
+        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        (text("field"), text("message"))
+    });
+    told.collect()
 }
 
 /// What PostgreSQL compares and sorts goes on, whatever its type; the rest is named.
@@ -93,7 +107,9 @@ async fn what_postgres_cannot_compare_is_refused() {
             }
         }
     }
-    // The order that rows come in by themselves, and several at once beside those that work.
+    // The order that rows come in by themselves, and several at once beside those that work, on a connection of which nobody knows that yet.
+    let known = connection;
+    let connection = seller.postgres(cluster, &database).await;
     let endpoint = saved(&seller, &connection, json!({"order_by": ["doc"]})).await;
     assert_refused(&seller, &endpoint, &["\"doc\" in order_by is json"]).await;
     let many = json!({"filters": ["place", "id", "serial", "docb"], "sorts": [{"name": "page", "order_by": ["name", "page"]}]});
@@ -115,6 +131,38 @@ async fn what_postgres_cannot_compare_is_refused() {
     let likes = json!({"filters": [{"field": "serial", "operators": ["eq", "like"]}]});
     let endpoint = saved(&seller, &connection, likes).await;
     assert_refused(&seller, &endpoint, &["\"serial\" in filters is uuid"]).await;
+
+    // Of a source that was tested all that is impossible is refused when it is saved, and what it is good for is not.
+    let path = seller.path("/endpoints");
+    let sorts = json!([{"name": "odd", "order_by": ["raw", "page"]}]);
+    let mut body = json!({"connection_id": known, "name": "goods", "source": {"table": "goods"}, "fields": [{"name": "id"}], "order_by": ["doc"],
+        "filters": ["name", "doc", "list", "raw", "both_of", "place", "serial"], "sorts": sorts});
+    let refused = seller.client.post(&path, body.clone()).await;
+    let told = refused_when_saved(refused);
+    let fields: Vec<&str> = told.iter().map(|(field, _)| field.as_str()).collect();
+    assert_eq!(
+        fields,
+        [
+            "filters[1]",
+            "filters[2]",
+            "filters[3]",
+            "filters[4]",
+            "filters[5]",
+            "order_by[0]",
+            "sorts[0].order_by[1]"
+        ]
+    );
+    assert!(
+        told[3]
+            .1
+            .starts_with("\"both_of\" is pair, which cannot be compared with a value by eq: leave it out of filters"),
+        "{}",
+        told[3].1
+    );
+    body["order_by"] = json!(["id"]);
+    body["filters"] = json!(["name", "serial", "kind"]);
+    body["sorts"] = json!([{"name": "odd", "order_by": ["raw", "docb", "list"]}]);
+    seller.client.post(&path, body).await.expect(201);
 
     // What goes on finds what it says.
     let endpoint = saved(
@@ -176,4 +224,86 @@ async fn what_other_sources_cannot_compare_is_refused() {
     ));
     let page = seller.client.get(&path).await.expect(200);
     assert_eq!(page.at("/data/response/data"), &json!([{"id": 1}]));
+}
+
+/// A save that names what a test has found to be impossible changes nothing: neither the endpoint's own nor another one of the same source.
+#[tokio::test]
+async fn what_a_test_has_found_impossible_is_not_saved() {
+    let seller = host().await.company(&unique("goods")).await;
+    let sql = "CREATE TABLE goods (id INTEGER PRIMARY KEY, raw BLOB, doc JSON, name TEXT); INSERT INTO goods VALUES (1, x'00ff', '{}', 'one')";
+    let connection = seller.sqlite("goods.db", sqlite_file(sql).await).await;
+    let all = json!([{"name": "id"}, {"name": "raw"}, {"name": "doc"}, {"name": "name"}]);
+    let members = json!({"fields": all, "filters": ["name"]});
+    let endpoint = saved(&seller, &connection, members).await;
+    let path = seller.path(&format!("/endpoints/{endpoint}"));
+    tested(&seller, &endpoint).await.expect(200);
+    let before = seller.client.get(&path).await.expect(200);
+
+    let raw = json!({"field": "raw", "operators": ["gte"]});
+    let wrong = json!({"name": "renamed", "filters": ["name", "doc", raw]});
+    let told = refused_when_saved(seller.client.patch(&path, wrong.clone()).await);
+    let [(doc, message), (raw, _)] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert_eq!((doc.as_str(), raw.as_str()), ("filters[1]", "filters[2]"));
+    let says = "\"doc\" is JSON, which cannot be compared with a value: leave it out of filters, or sell a text";
+    assert!(
+        message.starts_with(says) && message.contains("CAST"),
+        "{message}"
+    );
+    let after = seller.client.get(&path).await.expect(200);
+    assert_eq!(after.at("/data"), before.at("/data"));
+
+    // A change that leaves the source alone leaves what is known of it; what is published is not changed either.
+    let good = json!({"filters": ["name", "id"]});
+    seller.client.patch(&path, good.clone()).await.expect(200);
+    refused_when_saved(seller.client.patch(&path, wrong.clone()).await);
+    seller.publish(&endpoint, 1).await;
+    refused_when_saved(seller.client.patch(&path, wrong).await);
+    let stays = seller.client.get(&path).await.expect(200);
+    assert_eq!(stays.at("/data/filters"), &good["filters"]);
+    assert_eq!(stays.at("/data/status"), "published");
+
+    // Another endpoint of the table, and a text of the document, of which nobody knows anything and which works.
+    let mut other = json!({"connection_id": connection, "name": "other goods", "source": {"table": "goods"}, "fields": [{"name": "id"}],
+        "filters": ["doc"]});
+    let endpoints = seller.path("/endpoints");
+    refused_when_saved(seller.client.post(&endpoints, other.clone()).await);
+    other["filters"] = json!(["name"]);
+    let created = seller.client.post(&endpoints, other).await.expect(201);
+    let other = created.text("/data/endpoint_id");
+    let text = json!({"sql_logic": "SELECT id, CAST(doc AS TEXT) AS doc FROM goods", "fields": [{"name": "id"}, {"name": "doc"}],
+        "order_by": ["id"], "filters": ["doc"]});
+    let path = seller.path(&format!("/endpoints/{other}"));
+    seller.client.patch(&path, text).await.expect(200);
+    tested(&seller, &other).await.expect(200);
+}
+
+/// A column whose type has changed at the source is taken again after the next test, which is how the refusal says it.
+#[tokio::test]
+async fn a_changed_type_is_taken_after_the_next_test() {
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("goods")).await;
+    let database = cluster.database(GOODS).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let all = json!([{"name": "id"}, {"name": "docb"}]);
+    let endpoint = saved(&seller, &connection, json!({"fields": all})).await;
+    tested(&seller, &endpoint).await.expect(200);
+    let path = seller.path(&format!("/endpoints/{endpoint}"));
+    let filters = json!({"filters": ["docb"]});
+    let told = refused_when_saved(seller.client.patch(&path, filters.clone()).await);
+    let message = &told[0].1;
+    assert!(
+        message.contains("test an endpoint that has it among its fields, and save again"),
+        "{message}"
+    );
+
+    let source = cluster.client(&database).await;
+    source
+        .batch_execute("ALTER TABLE goods ALTER docb TYPE text USING docb::text")
+        .await
+        .expect("another type");
+    tested(&seller, &endpoint).await.expect(200);
+    seller.client.patch(&path, filters).await.expect(200);
+    tested(&seller, &endpoint).await.expect(200);
 }

@@ -33,7 +33,7 @@ use asked::{Asked, PAGE_BYTES_MAX};
 pub use choice::Choice;
 use cursor::Position;
 use large::{is_large, names_bytes, takes_long_to_go_through, worked};
-pub use learn::learn;
+pub use learn::{keep as keep_learned, learn};
 
 /// How a page is answered.
 pub struct Manner<'a> {
@@ -315,13 +315,15 @@ pub async fn test(
     let started = Instant::now();
     let deadline = started + endpoint.timeout;
     let owner = &endpoint.row.company_id;
-    let learned = learn(app, endpoint, owner, deadline)
+    let mut learned = learn(app, endpoint, owner, deadline)
         .await
         .map_err(refuse)?;
     if endpoint.whole().is_none() {
-        comparable::check(app, endpoint, &learned, deadline)
-            .await
-            .map_err(refuse)?;
+        let checked = comparable::check(app, endpoint, &mut learned, deadline).await;
+        if let Err(cause) = checked {
+            keep_learned(app, endpoint, &learned).await;
+            return Err(refuse(cause));
+        }
     }
     let asked = Asked::first(limit, Some(&learned));
     let of = (owner, deadline);

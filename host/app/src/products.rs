@@ -5,6 +5,7 @@
 
 mod asset;
 mod endpoint;
+mod known;
 mod snapshot;
 mod sold;
 mod statements;
@@ -20,7 +21,9 @@ use crate::App;
 use crate::connectors::serving;
 use crate::failure::Cause;
 pub use asset::{Action, AssetPlan};
+pub(crate) use endpoint::is_never_compared;
 pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
+pub use known::impossible;
 pub use snapshot::{AssetSnapshot, EndpointSnapshot, InUse, Products, Sells, Snapshot};
 pub use sold::{Priced, Sold};
 pub(crate) use statements::{Chosen, PageStatement, Shape, row_bytes};

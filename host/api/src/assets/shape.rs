@@ -196,6 +196,17 @@ impl Offered for AssetId {
         body.checked(api, caller).await
     }
 
+    /// Callers of an asset choose values, which its own statement compares.
+    async fn possible(
+        _: &ApiState,
+        _: &Caller,
+        _: &AssetId,
+        _: &Written<AssetDetails>,
+        _: Option<&Row<AssetId>>,
+    ) -> Result<(), Problem> {
+        Ok(())
+    }
+
     fn out(row: Row<AssetId>, price: Option<&Price>, is_owner: bool) -> AssetOut {
         let written = row.written;
         let details = written.details;

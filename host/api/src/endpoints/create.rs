@@ -9,7 +9,10 @@ use souk_domain::roles::{Permission, Role};
 pub const OPERATION: Operation =
     Operation::post("create_endpoint", "/companies/{company_id}/endpoints")
         .about("Endpoints", "Create an endpoint")
-        .notes("A draft: nothing is run. Only the named fields ever leave the source.")
+        .notes(
+            "A draft: nothing is run. Only the named fields ever leave the source. A filter or an order that a test of the same table or \
+             statement has found to be impossible is 400 `VALIDATION_ERROR`.",
+        )
         .needs(Role::DataEngineer, Permission::Write)
         .refuses(&[
             SLUG_TAKEN,

@@ -5,13 +5,15 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
+use crate::refusals::VALIDATION_ERROR;
+use crate::runs::not_found;
 use crate::texts::{ProductTag, text};
 use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use souk_app::definition::{self, COLUMN_CHARS_MAX, Field, Filter, Sorting};
-use souk_app::products::Learned;
+use souk_app::products::{Learned, impossible};
 use souk_domain::ids::EndpointId;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
 use souk_domain::sql::{self, Dialect, Operator};
@@ -161,7 +163,8 @@ pub struct EndpointIn {
     /// value in every row, which makes pages of a statement faster; a row without one would be left out.
     #[schema(value_type = Option<Vec<EndpointOrder>>, max_items = 10)]
     pub order_by: Option<Value>,
-    /// Columns that a caller may compare; `like` finds texts by how they begin.
+    /// Columns that a caller may compare; `like` finds texts by how they begin. Documents, arrays, bytes and composites cannot be
+    /// compared: a column that a test has found to be one is refused.
     #[schema(value_type = Option<Vec<EndpointFilter>>, max_items = 20)]
     pub filters: Option<Value>,
     /// Orders that a caller may ask for by `sort`, each with `order_by` behind it as its unique tail.
@@ -314,6 +317,23 @@ impl Offered for EndpointId {
         caller: &Caller,
     ) -> Result<Written<EndpointDetails>, Problem> {
         body.checked(api, caller).await
+    }
+
+    async fn possible(
+        api: &ApiState,
+        caller: &Caller,
+        id: &EndpointId,
+        written: &Written<EndpointDetails>,
+        before: Option<&Row<EndpointId>>,
+    ) -> Result<(), Problem> {
+        let mut read = api.db().read().await?;
+        let errors = impossible(&mut read, caller.company(), id, written, before)
+            .await
+            .map_err(|error| not_found(error, "endpoint", id.as_str()))?;
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::fields(VALIDATION_ERROR, errors)),
+        }
     }
 
     fn out(row: Row<EndpointId>, price: Option<&Price>, _: bool) -> EndpointOut {

@@ -73,6 +73,7 @@ pub async fn test_endpoint(
         .await
         .map_err(refusal("endpoint", id.as_str()))?;
     preview::keep_tested_endpoint(api.app(), &endpoint, tested.sample.as_deref()).await;
+    fetch::keep_learned(api.app(), &endpoint, &tested.learned).await;
     let field = |field: &souk_app::definition::Field| EndpointTestField {
         name: field.published().to_owned(),
         kind: tested.learned.kind(&field.name).map(str::to_owned),

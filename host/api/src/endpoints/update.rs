@@ -13,7 +13,8 @@ pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies
     .notes(
         "Members that are absent stay, `null` clears. A new `source` or `sql_logic` replaces the former one. The slug of a published \
          endpoint stays (409 `INVALID_STATE`), because buyers call it. A change of what is sold (its \
-         source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
+         source, fields, parameters, order or privacy) takes the preview away until the next test or publication. A filter or an order that a test of the same \
+         table or statement has found to be impossible is 400 `VALIDATION_ERROR`.",
     )
     .needs(Role::DataEngineer, Permission::Write)
     .refuses(&[SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);

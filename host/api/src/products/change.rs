@@ -31,6 +31,7 @@ pub async fn create<K: Offered>(
     let user = check::user(&mut read, caller, common.user_id).await?;
     drop(read);
     let mut written = K::checked(body, api, caller).await?;
+    K::possible(api, caller, &id, &written, None).await?;
 
     let slug = written.slug.clone();
     for attempt in 1.. {
@@ -89,9 +90,11 @@ pub async fn update<K: Offered>(
         );
         return Err(Problem::state(before.status.as_str(), message));
     }
+    K::possible(api, caller, id, &written, Some(&before)).await?;
+    let learned = K::still_learned(&before, &written);
     let kept = Kept {
         sample: sample_holds::<K>(&before.written, &written),
-        learned: None,
+        learned: learned.as_deref(),
     };
 
     api.db()

@@ -38,6 +38,15 @@ pub trait Offered: Sells {
         caller: &Caller,
     ) -> impl Future<Output = Result<Written<Self::Details>, Problem>> + Send;
 
+    /// Refuses what the source is known to be unable to do. `before`: the product as it is, if it is there already.
+    fn possible(
+        api: &ApiState,
+        caller: &Caller,
+        id: &Self,
+        written: &Written<Self::Details>,
+        before: Option<&Row<Self>>,
+    ) -> impl Future<Output = Result<(), Problem>> + Send;
+
     /// `is_owner`: the reader may see what only its owner may.
     fn out(row: Row<Self>, price: Option<&Price>, is_owner: bool) -> Self::Out;
 

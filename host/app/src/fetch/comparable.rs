@@ -9,7 +9,7 @@ use souk_sandbox::{Blame, ColumnKind, Fault, FaultKind, Limits, Query, Request, 
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
-use crate::products::{EndpointSnapshot, Learned};
+use crate::products::{EndpointSnapshot, Learned, is_never_compared};
 
 const TRIAL_BYTES_MAX: u64 = 1 << 20;
 /// For all trials: what a source can never do it says at once.
@@ -25,13 +25,39 @@ struct Use<'a> {
     compared: Option<&'a [Operator]>,
 }
 
-/// Refuses filters on columns that nobody compares, and what the source says that it cannot do.
+/// Refuses filters on columns that nobody compares, and what the source says that it cannot do, which is noted in `learned`.
 pub(super) async fn check(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    learned: &mut Learned,
+    deadline: Instant,
+) -> Result<(), Cause> {
+    let refused = refused(app, endpoint, learned, deadline).await?;
+    if refused.is_empty() {
+        return Ok(());
+    }
+    for one in &refused {
+        learned.note_refusal(&one.column, one.compared.as_deref());
+    }
+    let told = refused.into_iter();
+    let told = told.map(|one| (one.member, one.column, one.type_name));
+    Err(Cause::Incomparable(told.collect()))
+}
+
+/// A use of a column that is impossible.
+struct Refused {
+    member: &'static str,
+    column: String,
+    type_name: String,
+    compared: Option<Vec<Operator>>,
+}
+
+async fn refused(
     app: &App,
     endpoint: &EndpointSnapshot,
     learned: &Learned,
     deadline: Instant,
-) -> Result<(), Cause> {
+) -> Result<Vec<Refused>, Cause> {
     let all = uses(endpoint, learned);
     let (never, unsure): (Vec<&Use<'_>>, Vec<&Use<'_>>) = all
         .iter()
@@ -61,11 +87,13 @@ pub(super) async fn check(
             }
         }
     }
-    let told = |one: &&Use<'_>| (one.member, one.column.to_owned(), one.type_name());
-    match refused.is_empty() {
-        true => Ok(()),
-        false => Err(Cause::Incomparable(refused.iter().map(told).collect())),
-    }
+    let told = |one: &Use<'_>| Refused {
+        member: one.member,
+        column: one.column.to_owned(),
+        type_name: one.type_name(),
+        compared: one.compared.map(<[Operator]>::to_vec),
+    };
+    Ok(refused.into_iter().map(told).collect())
 }
 
 fn uses<'a>(endpoint: &'a EndpointSnapshot, learned: &'a Learned) -> Vec<Use<'a>> {
@@ -88,9 +116,9 @@ fn uses<'a>(endpoint: &'a EndpointSnapshot, learned: &'a Learned) -> Vec<Use<'a>
 }
 
 impl Use<'_> {
-    /// No value of a caller's is read as one of these.
+    /// No value of a caller's is read as what this is.
     fn is_never(&self) -> bool {
-        self.compared.is_some() && matches!(self.kind, ColumnKind::Json | ColumnKind::Bytes)
+        self.compared.is_some() && is_never_compared(self.kind)
     }
 
     /// Types that leave as texts and are none: PostgreSQL's points, XML, and what sellers make; SQL Server's `xml` and `text`, BigQuery's places, a

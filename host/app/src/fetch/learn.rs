@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{Blame, Column, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
+use souk_store::products::learned as store;
 
 use super::asked::PAGE_BYTES_MAX;
 use super::large::worked;
@@ -14,6 +15,7 @@ use super::whole;
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
+use crate::preview;
 use crate::products::{EndpointSnapshot, Learned, LearnedColumn};
 
 /// A table with more columns than this is not sold by the row.
@@ -92,6 +94,7 @@ pub async fn learn(
     let learned = Learned {
         columns: columns(&endpoint.needed(), &output, &table)?,
         key: table.key,
+        types_only: false,
     };
     // An empty result may come without its columns.
     if output.rows == 0 && output.columns.is_empty() {
@@ -102,6 +105,35 @@ pub async fn learn(
     match missing.is_empty() {
         true => Ok(learned),
         false => Err(Cause::NoSuchColumns(missing)),
+    }
+}
+
+/// Keeps what a test has learnt beside the endpoint, so that whoever saves it next, or another one of the same source, is told at once
+/// what that source cannot do. Pages of a published endpoint go on as they were read, unless its types have changed.
+pub async fn keep(app: &App, endpoint: &EndpointSnapshot, learned: &Learned) {
+    let row = &endpoint.row;
+    let known = Learned::stored(row);
+    // An empty result may come without its columns.
+    if learned.columns.is_empty()
+        || known
+            .as_ref()
+            .is_some_and(|known| known.has_types_of(learned))
+    {
+        return;
+    }
+    let kept = async {
+        let text = preview::text(&Learned {
+            types_only: known.is_none_or(|known| known.types_only),
+            ..learned.clone()
+        })?;
+        app.db
+            .write(async |tx| store::keep(tx, &row.id, row.updated_at, &text).await)
+            .await?;
+        Ok::<_, Cause>(())
+    };
+    // The test has said what it has to say, and the next one tries again.
+    if let Err(error) = kept.await {
+        tracing::warn!(%error, product = %row.id, "what a test has learnt was not kept");
     }
 }
 
@@ -121,6 +153,7 @@ fn of_whole(needed: &[String], output: &Output) -> Result<Learned, Cause> {
                     kind: column.kind.as_str().to_owned(),
                     native: column.native.clone(),
                     nullable: Some(column.nullable),
+                    ..LearnedColumn::default()
                 });
             }
             None => missing.push(("fields", name.clone())),
@@ -225,6 +258,7 @@ fn columns(needed: &[&str], output: &Output, table: &Table) -> Result<Vec<Learne
         kind: column.kind.as_str().to_owned(),
         native: column.native.clone(),
         nullable: table.nullable(&column.name),
+        ..LearnedColumn::default()
     };
     Ok(output.columns.iter().enumerate().map(learn).collect())
 }

@@ -7,7 +7,7 @@ use souk_domain::parameters::Parameter;
 use souk_domain::products::{ResultType, SourceKind};
 use souk_domain::sql::{self, Dialect};
 use souk_sandbox::Route;
-use souk_store::products::{AssetDetails, Row};
+use souk_store::products::{AssetDetails, Row, Written};
 
 use super::snapshot::{InUse, Products, Sells, read, unreadable};
 use crate::definition;
@@ -109,6 +109,10 @@ impl Sells for AssetId {
             ..before.clone()
         };
         named == *after
+    }
+
+    fn still_learned(_: &Row<AssetId>, _: &Written<AssetDetails>) -> Option<String> {
+        None
     }
 
     fn in_use(products: &Products) -> &InUse<AssetId> {

@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::EndpointId;
-use souk_domain::sql::{self, Condition, Dialect, Order, RowSource, Rows, Selected, Window};
+use souk_domain::sql::{
+    self, Condition, Dialect, Operator, Order, RowSource, Rows, Selected, Window,
+};
 use souk_sandbox::{ColumnKind, json};
-use souk_store::products::{EndpointDetails, Row};
+use souk_store::products::{EndpointDetails, Row, Written};
 
 use super::snapshot::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
 use super::statements::{PageStatement, Shape, Statements, row_bytes};
@@ -22,9 +24,13 @@ pub struct Learned {
     /// The primary key of a table: what its rows are sorted by where nothing else is said, and what tells them apart in any order.
     #[serde(default)]
     pub key: Vec<String>,
+    /// It only tells whoever saves the endpoint next what its columns are. Pages are not read by it: it is of a definition before this
+    /// one, or of a test, which changes nothing for those who are reading.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub types_only: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct LearnedColumn {
     pub name: String,
     #[serde(rename = "type")]
@@ -33,16 +39,98 @@ pub struct LearnedColumn {
     /// Whether the table lets it be NULL, where its catalog says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nullable: Option<bool>,
+    /// Operators that the source has refused to compare it by, all of them together in one trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_compared_by: Vec<String>,
+    /// The source has refused to sort by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_sorted: bool,
 }
 
 impl Learned {
+    /// As it is kept beside an endpoint.
+    pub(crate) fn stored(row: &Row<EndpointId>) -> Option<Learned> {
+        serde_json::from_str(row.learned.as_deref()?).ok()
+    }
+
     pub fn kind(&self, column: &str) -> Option<&str> {
         self.column(column).map(|known| known.kind.as_str())
     }
 
-    fn column(&self, name: &str) -> Option<&LearnedColumn> {
+    pub(super) fn column(&self, name: &str) -> Option<&LearnedColumn> {
         self.columns.iter().find(|known| known.name == name)
     }
+
+    /// Notes that a trial has refused to compare a column by these operators, or to sort by it.
+    pub(crate) fn note_refusal(&mut self, column: &str, operators: Option<&[Operator]>) {
+        let Some(column) = self.columns.iter_mut().find(|known| known.name == column) else {
+            return;
+        };
+        match operators {
+            // Its type says so already.
+            Some(_) if column.is_never_compared() => {}
+            Some(operators) => {
+                let words = operators.iter().map(|operator| operator.word().to_owned());
+                column.not_compared_by = words.collect();
+            }
+            None => column.not_sorted = true,
+        }
+    }
+
+    /// Whether `other` says the same of which types the columns are, and of what can be done with them.
+    pub(crate) fn has_types_of(&self, other: &Learned) -> bool {
+        let same = |(one, other): (&LearnedColumn, &LearnedColumn)| {
+            one.name == other.name
+                && one.is_of_type_of(other)
+                && one.not_compared_by == other.not_compared_by
+                && one.not_sorted == other.not_sorted
+        };
+        self.columns.len() == other.columns.len()
+            && self.columns.iter().zip(&other.columns).all(same)
+    }
+}
+
+impl LearnedColumn {
+    pub(super) fn is_of_type_of(&self, other: &LearnedColumn) -> bool {
+        self.kind == other.kind && self.native == other.native
+    }
+
+    /// Whether callers can compare it by all of these, as far as is known.
+    pub(super) fn compares(&self, operators: &[Operator]) -> bool {
+        let refused = &self.not_compared_by;
+        let has = |word: &String| operators.iter().any(|operator| operator.word() == word);
+        let is_refused = !refused.is_empty() && refused.iter().all(has);
+        !is_refused && !self.is_never_compared()
+    }
+
+    fn is_never_compared(&self) -> bool {
+        ColumnKind::of(&self.kind).is_some_and(is_never_compared)
+    }
+
+    /// As its source calls it, if that says so.
+    pub(super) fn type_name(&self) -> &str {
+        match self.native.as_str() {
+            "" => &self.kind,
+            native => native,
+        }
+    }
+}
+
+/// No value of a caller's is read as one of these, whatever the source is.
+pub(crate) fn is_never_compared(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Json | ColumnKind::Bytes)
+}
+
+/// Whether the rows come from the same place: what was learnt of the one holds for the other.
+pub(super) fn has_same_source(
+    one: &Written<EndpointDetails>,
+    other: &Written<EndpointDetails>,
+) -> bool {
+    let (is, was) = (&one.details, &other.details);
+    one.connection_id == other.connection_id
+        && is.source_schema == was.source_schema
+        && is.source_table == was.source_table
+        && is.sql_logic == was.sql_logic
 }
 
 pub struct EndpointPlan {
@@ -51,7 +139,7 @@ pub struct EndpointPlan {
     pub order_by: Vec<Sorting>,
     /// Orders that callers may ask for.
     pub sorts: Vec<Sort>,
-    /// As stored, or as asked of the source when it was first needed.
+    /// As a publication has stored it, or as asked of the source when it was first needed.
     learned: OnceLock<Learned>,
     pub(crate) dialect: Dialect,
     statement: Option<String>,
@@ -80,11 +168,7 @@ impl Sells for EndpointId {
         let order_by =
             definition::order_by(&read(&details.order_by)?).map_err(|_| unreadable("order_by"))?;
         let learned = OnceLock::new();
-        if let Some(stored) = row
-            .learned
-            .as_deref()
-            .and_then(|text| serde_json::from_str::<Learned>(text).ok())
-        {
+        if let Some(stored) = Learned::stored(row).filter(|stored| !stored.types_only) {
             let _ = learned.set(stored);
         }
         let sorts = definition::sorts(&read(&details.sorts)?).map_err(|_| unreadable("sorts"))?;
@@ -114,6 +198,16 @@ impl Sells for EndpointId {
             ..before.clone()
         };
         asked == *after
+    }
+
+    fn still_learned(before: &Row<EndpointId>, after: &Written<EndpointDetails>) -> Option<String> {
+        let learned =
+            Learned::stored(before).filter(|_| has_same_source(&before.written, after))?;
+        let types = Learned {
+            types_only: true,
+            ..learned
+        };
+        serde_json::to_string(&types).ok()
     }
 
     fn in_use(products: &Products) -> &InUse<EndpointId> {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::products::{Product, ProductStatus};
 use souk_domain::sql::Dialect;
-use souk_store::products::{Kind, Row};
+use souk_store::products::{Kind, Row, Written};
 use souk_store::{Cache, Db, Topic};
 
 use super::sold::{Priced, Sold};
@@ -37,6 +37,9 @@ pub trait Sells: Kind {
 
     /// Whether what a preview shows is still what the product would answer.
     fn shows_the_same(before: &Self::Details, after: &Self::Details) -> bool;
+
+    /// What a change leaves of what is known of the source's columns.
+    fn still_learned(before: &Row<Self>, after: &Written<Self::Details>) -> Option<String>;
 
     /// The products of this kind in use.
     fn in_use(products: &Products) -> &InUse<Self>;
@@ -148,7 +151,7 @@ mod tests {
     use souk_domain::products::{AssetType, ResultType, SourceKind};
     use souk_domain::time::Timestamp;
     use souk_store::OpenOptions;
-    use souk_store::products::{AssetDetails, Written};
+    use souk_store::products::AssetDetails;
 
     use super::*;
 
