@@ -5,8 +5,8 @@ use souk_sdk::results::{SHAPES_MAX, Shape, Shapes, Told, value_bytes_max};
 use souk_sdk::statements::{Places, callers_values};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
-    Batch, Column, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need,
-    Query, Request, Step, Value, WireFault,
+    Batch, Column, Descriptor, Error, ErrorClass, HttpFailure, HttpRequest, HttpResponse, Input,
+    Limits, Machine, Need, Query, Request, Step, Value, WireFault,
 };
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -25,8 +25,10 @@ const COLUMNS_MAX: usize = 16_384;
 const HELLO_MS: u32 = 10_000;
 /// How long it may take to stop a statement: less than the host waits for the end of one that was cancelled.
 const KILL_MS: u32 = 1_500;
-/// Statements that are being stopped at once: of the 128 requests that the host lets a session make, those that a host's 64 in flight leave. What is beyond
-/// ends at the server by its own limits.
+/// Requests that the host lets a session make at once. Nobody can take one back: of a statement that was given up it is among them until the server has
+/// answered it, or its time is over.
+const REQUESTS_MAX: usize = 128;
+/// Statements that are being stopped at once: what a host's 64 in flight leave of those. What is beyond ends at the server by its own limits.
 const KILLS_MAX: usize = 64;
 const HELLO: &str = "SELECT version(), toString(getSetting('readonly'))";
 /// A write to a table that every server has, and that takes none: whoever may write is told that ([`NOT_TAKEN`]) and nothing else. (`null()`
@@ -43,7 +45,9 @@ pub struct Session {
     last_id: u32,
     version: String,
     jobs: Vec<Job>,
-    /// Requests under way that stop statements, also those whose end is for nobody.
+    /// How many requests the host is carrying out, also those whose end is for nobody.
+    under_way: usize,
+    /// Those of them that stop statements.
     kills: Vec<u32>,
     texts: Texts<Places>,
     shapes: Shapes<Type>,
@@ -98,6 +102,7 @@ impl Machine for Session {
             last_id: 0,
             version: String::new(),
             jobs: Vec::new(),
+            under_way: 0,
             kills: Vec::new(),
             texts: Texts::default(),
             shapes: Shapes::default(),
@@ -106,7 +111,8 @@ impl Machine for Session {
 
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
         let (http, query_id) = self.next();
-        step.request(self.api.own(http, &query_id, HELLO, HELLO_MS, false));
+        let hello = self.api.own(http, &query_id, HELLO, HELLO_MS, false);
+        self.send(hello, step);
         self.jobs.push(Job {
             http,
             work: Work::Hello,
@@ -127,18 +133,7 @@ impl Machine for Session {
                 };
                 self.query(id, query, step)
             }
-            Request::Ping(limits) => {
-                let (http, query_id) = self.next();
-                step.request(
-                    self.api
-                        .own(http, &query_id, PROBE, limits.timeout_ms, true),
-                );
-                self.jobs.push(Job {
-                    http,
-                    work: Work::Ping { id },
-                });
-                Ok(())
-            }
+            Request::Ping(limits) => self.ping(id, limits.timeout_ms, step),
             Request::Call(_) => Err(Error::unsupported("functions")),
             Request::Errand(_) => Err(Error::unsupported("errands")),
         };
@@ -155,6 +150,7 @@ impl Machine for Session {
             // An API has no wire of its own, and nothing else was asked for.
             _ => return Ok(()),
         };
+        self.under_way = self.under_way.saturating_sub(1);
         self.kills.retain(|kill| *kill != http);
         // What nobody waits for any more is not known.
         let Some(at) = self.jobs.iter().position(|job| job.http == http) else {
@@ -204,11 +200,16 @@ impl Machine for Session {
                 return Ok(());
             }
             let statement = asked.query_id.clone();
-            if let Some(http) = self.kill(&statement, step) {
-                self.jobs.push(Job {
+            match self.kill(&statement, step) {
+                Some(http) => self.jobs.push(Job {
                     http,
                     work: Work::Kill { id },
-                });
+                }),
+                // Nobody could wait for the end of it: the host gives a session up, with all that others ask of it, in which one takes long to end.
+                None => {
+                    self.forget(|work| matches!(work, Work::Query(asked) if asked.id == id));
+                    step.failed(id, cancelled());
+                }
             }
             return Ok(());
         }
@@ -228,14 +229,32 @@ impl Session {
         (self.last_id, format!("{}-{}", self.prefix, self.last_id))
     }
 
+    fn send(&mut self, request: HttpRequest, step: &mut Step) {
+        self.under_way += 1;
+        step.request(request);
+    }
+
+    /// Whether a statement may be asked for.
+    fn room(&self) -> Result<(), Error> {
+        match self.under_way < REQUESTS_MAX {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorClass::Unavailable,
+                "unanswered",
+                "the server has not answered 128 requests, statements that were given up among them: wait until it answers",
+            )),
+        }
+    }
+
     /// Asks for a statement to be stopped. Returns the number of that request; none where too many are under way.
     fn kill(&mut self, statement: &str, step: &mut Step) -> Option<u32> {
-        if self.kills.len() >= KILLS_MAX {
+        if self.kills.len() >= KILLS_MAX || self.under_way >= REQUESTS_MAX {
             return None;
         }
         let text = format!("KILL QUERY WHERE query_id = '{statement}' ASYNC");
         let (http, query_id) = self.next();
-        step.request(self.api.own(http, &query_id, &text, KILL_MS, false));
+        let kill = self.api.own(http, &query_id, &text, KILL_MS, false);
+        self.send(kill, step);
         self.kills.push(http);
         Some(http)
     }
@@ -245,14 +264,14 @@ impl Session {
     }
 
     fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
+        self.room()?;
         let places = self.texts.read(&query.text, statements::read)?;
         let text = statements::prepare(&query.text, &places, &query.parameters)?;
         let values = texts(&query.parameters)?;
         let (http, query_id) = self.next();
-        step.request(
-            self.api
-                .query(http, &query_id, text, &values, &query.limits),
-        );
+        let api = &self.api;
+        let request = api.query(http, &query_id, text, &values, &query.limits);
+        self.send(request, step);
         self.jobs.push(Job {
             http,
             work: Work::Query(Asked {
@@ -263,6 +282,18 @@ impl Session {
                 values: query.parameters,
                 is_cancelled: false,
             }),
+        });
+        Ok(())
+    }
+
+    fn ping(&mut self, id: u32, timeout_ms: u32, step: &mut Step) -> Result<(), Error> {
+        self.room()?;
+        let (http, query_id) = self.next();
+        let probe = self.api.own(http, &query_id, PROBE, timeout_ms, true);
+        self.send(probe, step);
+        self.jobs.push(Job {
+            http,
+            work: Work::Ping { id },
         });
         Ok(())
     }
