@@ -1,6 +1,9 @@
 //! Endpoints: pages with truthful `has_more`, published fields only, previews of three rows.
 
+use std::time::Duration;
+
 use serde_json::json;
+use souk_tests::PgCluster;
 
 use crate::{host, league, unique};
 
@@ -188,6 +191,34 @@ async fn the_ways_that_are_listed_work() {
     let data = ways[0]["url"].as_str().expect("a URL");
     let own = seller.client.get(data).await.expect(200);
     assert_eq!(own.at("/data/service/billing/reason"), "owner");
+}
+
+/// A price that comes with a publication holds from then on: what was priced while the test ran is the price before, also of what was run meanwhile.
+#[tokio::test]
+async fn a_price_holds_from_its_publication() {
+    let league = league().await;
+    let seller = &league.seller;
+    let source = PgCluster::shared().await.client(&league.database).await;
+    let slow = "CREATE VIEW slow AS SELECT id FROM matches, (SELECT pg_sleep(2)) AS slept";
+    source.batch_execute(slow).await.expect("a view");
+    let endpoint = seller
+        .endpoint(
+            &league.connection,
+            json!({"slug": unique("slow"), "source": {"schema": "public", "table": "slow"}, "fields": [{"name": "id"}], "timeout_ms": 30000}),
+        )
+        .await;
+    let one = seller.path(&format!("/endpoints/{endpoint}"));
+    let (publish, prices) = (format!("{one}/publish"), format!("{one}/prices"));
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let price = seller.client.post(&prices, json!({"price_credits": 2}));
+        price.await.expect(201);
+    };
+    let published = seller.client.post(&publish, json!({"price_credits": 3}));
+    let (published, ()) = tokio::join!(published, meanwhile);
+    assert_eq!(published.expect(200).at("/data/price_credits"), 3);
+    let active = seller.client.get(&format!("{prices}/active")).await;
+    assert_eq!(active.expect(200).at("/data/price_credits"), 3);
 }
 
 /// Publishing needs a price and a query that works.

@@ -1,5 +1,5 @@
 use super::shape::EndpointOut;
-use crate::products::{credits, find, price, show};
+use crate::products::{credits, find, price, show_at};
 use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::unpublished;
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
@@ -53,14 +53,15 @@ pub async fn publish_endpoint(
     )
     .await
     .map_err(&told)?;
-    // Both or neither: whoever hangs up between them would have left a price that nothing is sold at.
+    // Both or neither: whoever hangs up between them would have left a price that nothing is sold at. It holds from now: while the test ran, what was paid
+    // was the price before. The product is written first, as wherever a price is set.
     let published = api.db().write(async |write| {
+        passed.publish(api.app(), write).await.map_err(&told)?;
+        let now = api.app().clock.now();
         if let Some(credits) = credits {
-            price::set(write, &caller, id.as_str(), credits).await?;
+            price::set(write, &caller, id.as_str(), credits, now).await?;
         }
-        passed.publish(api.app(), write).await.map_err(&told)
+        show_at(write, &caller, &id, now).await.map(Data)
     });
-    published.await?;
-    let mut read = api.db().read().await?;
-    show(&mut read, &caller, &id).await.map(Data)
+    published.await
 }

@@ -49,7 +49,7 @@ pub async fn create<K: Offered>(
             }
             inserted?;
             if let Some(credits) = credits {
-                price::set(write, caller, id.as_ref(), credits).await?;
+                price::set(write, caller, id.as_ref(), credits, now).await?;
             }
             Ok(())
         });
@@ -109,7 +109,7 @@ pub async fn update<K: Offered>(
                 Err(error) => return Err(error.into()),
             }
             if let Some(credits) = credits {
-                price::set(write, caller, id.as_ref(), credits).await?;
+                price::set(write, caller, id.as_ref(), credits, caller.now()).await?;
             }
             show(write, caller, id).await.map(Data)
         })

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use souk_app::products::{self as app, Sells, Snapshot};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::Credits;
+use souk_domain::time::Timestamp;
 use souk_store::prices::{self, Price};
 use souk_store::products::{self, Kind, Row, Written};
 use souk_store::{AnyConnection, Cached};
@@ -82,8 +83,18 @@ pub async fn show<K: Offered>(
     caller: &Caller,
     id: &K,
 ) -> Result<K::Out, Problem> {
+    show_at(db, caller, id, caller.now()).await
+}
+
+/// The same, with the price that holds then.
+pub async fn show_at<K: Offered>(
+    db: &mut AnyConnection,
+    caller: &Caller,
+    id: &K,
+    at: Timestamp,
+) -> Result<K::Out, Problem> {
     let row = find(db, caller.company(), id).await?;
-    let price = prices::active(db, id.as_ref(), caller.now()).await?;
+    let price = prices::active(db, id.as_ref(), at).await?;
     Ok(K::out(row, price.as_ref(), true))
 }
 

@@ -5,6 +5,7 @@ use crate::refusals::CONFLICT;
 use crate::{Caller, Problem};
 use souk_domain::money::Credits;
 use souk_domain::prices::Validity;
+use souk_domain::time::Timestamp;
 use souk_store::prices::{self, NewPrice};
 use souk_store::{AnyConnection, Write};
 
@@ -24,14 +25,14 @@ pub async fn check(
     }
 }
 
-/// The price that holds from now until one that is planned already.
+/// The price that holds from now until one that is planned already. The caller has written the product: nobody else changes its prices meanwhile.
 pub async fn set(
     write: &mut Write,
     caller: &Caller,
     product: &str,
     credits: Credits,
+    now: Timestamp,
 ) -> Result<(), Problem> {
-    let now = caller.now();
     let holding = prices::holding_from(write, product, now).await?;
     let current = holding.iter().find(|price| price.validity.contains(now));
     if let Some(current) = current {
