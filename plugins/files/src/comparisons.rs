@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
     Between, BinaryExpr, Case, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr,
     cast, lit, not, or,
 };
-use moments::{as_moment, before, beyond, in_micros, in_utc, shown_in};
+use moments::{as_moment, before, beyond, in_micros, shown_in};
 use souk_sdk::numbers::widened;
 use std::cmp::Ordering;
 
@@ -375,18 +375,20 @@ fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
     let (side, other) = (case.expr.as_deref(), case.else_expr.as_deref());
     let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
     let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
-    let singles = side.and_then(|side| whens_of_singles(case, side, schema));
+    let exact = side.and_then(|side| {
+        whens_of_singles(case, side, schema).or_else(|| whens_of_moments(case, side, schema))
+    });
     let compares =
-        singles.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
+        exact.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
     let answers = alike(thens.clone().chain(other), schema);
-    if singles.is_none() && !compares && answers.is_none() {
+    if exact.is_none() && !compares && answers.is_none() {
         return None;
     }
     let of = |part: &Expr| match compares {
         true => float(part),
         false => part.clone(),
     };
-    let whens = singles.unwrap_or_else(|| whens.map(of).collect());
+    let whens = exact.unwrap_or_else(|| whens.map(of).collect());
     let answers = answers.unwrap_or_else(|| thens.chain(other).cloned().collect());
     let mut answers = answers.into_iter().map(Box::new);
     let parts: Vec<_> = whens.into_iter().map(Box::new).zip(&mut answers).collect();
@@ -409,6 +411,20 @@ fn whens_of_singles(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<E
     singles.collect()
 }
 
+/// What moments are compared with.
+fn whens_of_moments(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
+    let kind = side.get_type(schema).ok()?;
+    let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
+    let moment = |when: &Expr| as_moment(side, &kind, when, &when.get_type(schema).ok()?);
+    let moments: Vec<Option<Expr>> = whens.clone().map(moment).collect();
+    if moments.iter().all(Option::is_none) {
+        return None;
+    }
+    let moments = moments.into_iter().zip(whens);
+    let moments = moments.map(|(moment, when)| moment.unwrap_or_else(|| when.clone()));
+    Some(moments.collect())
+}
+
 fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
     let args = alike(call.args.iter(), schema)?;
     let call = ScalarFunction::new_udf(call.func.clone(), args);
@@ -416,7 +432,7 @@ fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
 }
 
 /// Values of which one is answered, where DataFusion would make them alike otherwise: floats of decimals beside floats, and moments in UTC of those without
-/// a zone, and of dates, beside a column that is shown in another.
+/// a zone, of dates and of texts, beside a column that is shown in another.
 fn alike<'e>(
     parts: impl Iterator<Item = &'e Expr> + Clone,
     schema: &DFSchema,
@@ -424,17 +440,20 @@ fn alike<'e>(
     if are_mixed(parts.clone(), schema) {
         return Some(parts.map(float).collect());
     }
-    let zone = parts
-        .clone()
-        .find_map(|part| shown_in(part, &part.get_type(schema).ok()?))?;
+    let (column, kind, zone) = parts.clone().find_map(|part| {
+        let kind = part.get_type(schema).ok()?;
+        let zone = shown_in(part, &kind)?;
+        Some((part, kind, zone))
+    })?;
     let moment = |part: &Expr| {
-        let unit = match part.get_type(schema) {
-            Ok(DataType::Timestamp(unit, None)) => unit,
-            Ok(DataType::Date32) => TimeUnit::Microsecond,
-            _ => return part.clone(),
-        };
-        let shown = DataType::Timestamp(unit, Some(zone.clone()));
-        cast(in_utc(part, unit), shown)
+        let moment = as_moment(column, &kind, part, &part.get_type(schema).ok()?)?;
+        match moment.get_type(schema).ok()? {
+            DataType::Timestamp(unit, _) => {
+                Some(cast(moment, DataType::Timestamp(unit, Some(zone.clone()))))
+            }
+            _ => None,
+        }
     };
-    Some(parts.map(moment).collect())
+    let moments = parts.map(|part| moment(part).unwrap_or_else(|| part.clone()));
+    Some(moments.collect())
 }

@@ -578,6 +578,28 @@ fn moments_that_are_chosen_are_in_utc() {
                 "CASE WHEN n = 2 THEN DATE '1970-01-02' ELSE berlin END",
                 ["0", "86400000000"],
             ),
+            (
+                "CASE WHEN n = 1 THEN berlin ELSE '1970-01-01 01:00:00' END",
+                ["0", "3600000000"],
+            ),
+            (
+                "CASE WHEN n = 1 THEN berlin ELSE '1970-01-01T01:00:00.5+01:00' END",
+                ["0", "500000"],
+            ),
+            (
+                "coalesce(berlin, '1970-01-01 01:00:00')",
+                ["0", "3600000000"],
+            ),
+            ("nullif(berlin, '1970-01-01 01:00:00')", ["0", "~"]),
+            ("nullif(berlin, '1970-01-01 00:00:00')", ["~", "~"]),
+            (
+                "CASE berlin WHEN '1970-01-01 01:00:00' THEN 'read in Berlin' WHEN '1970-01-01 00:00:00' THEN 'in UTC' END",
+                ["in UTC", "~"],
+            ),
+            (
+                "CASE berlin WHEN TIMESTAMP '1970-01-01 00:00:00' THEN 'in UTC' ELSE 'none' END",
+                ["in UTC", "none"],
+            ),
         ] {
             let sql = format!("SELECT {chosen} FROM t ORDER BY n");
             let answer = ask(&mut session, &sql);

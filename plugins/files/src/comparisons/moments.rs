@@ -67,7 +67,7 @@ pub fn shown_in(column: &Expr, kind: &DataType) -> Option<Arc<str>> {
     }
 }
 
-pub fn in_utc(value: &Expr, unit: TimeUnit) -> Expr {
+fn in_utc(value: &Expr, unit: TimeUnit) -> Expr {
     cast(value.clone(), DataType::Timestamp(unit, Some(UTC.into())))
 }
 
