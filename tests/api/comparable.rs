@@ -114,7 +114,9 @@ async fn what_postgres_cannot_compare_is_refused() {
     assert_refused(&seller, &endpoint, &["\"doc\" in order_by is json"]).await;
     // What stands there already does not hold up a change of something else.
     let renamed = seller.path(&format!("/endpoints/{endpoint}"));
-    let renamed = seller.client.patch(&renamed, json!({"name": "renamed", "order_by": ["doc"]}));
+    let renamed = seller
+        .client
+        .patch(&renamed, json!({"name": "renamed", "order_by": ["doc"]}));
     renamed.await.expect(200);
     let many = json!({"filters": ["place", "id", "serial", "docb"], "sorts": [{"name": "page", "order_by": ["name", "page"]}]});
     let endpoint = saved(&seller, &connection, many).await;

@@ -10,7 +10,7 @@ use souk_domain::time::Timestamp;
 use souk_store::lists::OFFSET_MAX;
 use souk_store::prices::{self, NewPrice};
 use souk_store::products::{
-    self, AssetDetails, EndpointDetails, Filter, Kept, Kind, Sort, Tested, learned,
+    self, AssetDetails, EndpointDetails, Filter, Kept, Kind, Sort, Tested, Written, learned,
 };
 use souk_store::{Db, Part, StoreError, connections, marketplace};
 use sqlx::{AssertSqlSafe, Executor};
