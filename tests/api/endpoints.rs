@@ -1,6 +1,6 @@
 //! Endpoints: pages with truthful `has_more`, published fields only, previews of three rows.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_tests::PgCluster;
@@ -204,7 +204,7 @@ async fn a_price_holds_from_its_publication() {
     let endpoint = seller
         .endpoint(
             &league.connection,
-            json!({"slug": unique("slow"), "source": {"schema": "public", "table": "slow"}, "fields": [{"name": "id"}], "timeout_ms": 30000}),
+            json!({"slug": unique("slow"), "source": {"schema": "public", "table": "slow"}, "fields": [{"name": "id"}], "order_by": ["id"], "timeout_ms": 30000}),
         )
         .await;
     let one = seller.path(&format!("/endpoints/{endpoint}"));
@@ -215,7 +215,12 @@ async fn a_price_holds_from_its_publication() {
         price.await.expect(201);
     };
     let published = seller.client.post(&publish, json!({"price_credits": 3}));
+    let began = Instant::now();
     let (published, ()) = tokio::join!(published, meanwhile);
+    assert!(
+        began.elapsed() >= Duration::from_secs(2),
+        "the test read nothing"
+    );
     assert_eq!(published.expect(200).at("/data/price_credits"), 3);
     let active = seller.client.get(&format!("{prices}/active")).await;
     assert_eq!(active.expect(200).at("/data/price_credits"), 3);
