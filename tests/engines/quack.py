@@ -186,6 +186,7 @@ PARSED = [
     ("parsed", "SELECT upper( $souks_value_0 ), s.* FROM s.t AS s, range(3) WHERE a =  $souks_value_1 "),
     # A value's name in what is a quote to DuckDB, which makes a blank of the first character.
     ("parsed_hidden", "SELECT 1, \u200b$$  $souks_value_0  ' $$, ?, $$ ' a$$"),
+    ("parsed_calls", "SELECT nextval( $souks_value_0 )"),
     ("parsed_plan", "SELECT json_serialize_plan('SELECT 1')"),
     ("parsed_settings", "FROM pg_settings"),
     ("parsed_csv", "FROM read_csv('/etc/passwd')"),
@@ -239,7 +240,8 @@ def question(statement):
     return (
         "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), "
         f"{lists}, CAST(current_setting('autoinstall_known_extensions') AS VARCHAR), "
-        "CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR)\n"
+        "CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR), "
+        "CAST((SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT readonly) > 0 AS VARCHAR)\n"
         f"FROM (SELECT json_serialize_sql('{quoted}') AS j)"
     )
 

@@ -3,15 +3,17 @@
 
 /// So many are kept at once: what is more is ended as soon as it is left.
 const KEPT_MAX: usize = 8;
-/// For so many seconds at the most: until the next statement its transaction is open, which keeps old versions of rows.
+/// For so many seconds at the most: until the next statement the transaction of one that was not asked alone is open, which keeps old versions of rows.
 const KEPT_S: u64 = 2;
 
-/// A connection that a statement has left, with its transaction.
+/// A connection that a statement has left.
 #[derive(Debug, PartialEq)]
 pub struct Left {
     pub connection: String,
     /// Its clocks were put to UTC.
     pub is_in_utc: bool,
+    /// In the statement's transaction, which was not ended.
+    pub is_within: bool,
 }
 
 #[derive(Default)]
@@ -56,6 +58,7 @@ mod tests {
         Left {
             connection: number.to_string(),
             is_in_utc: number == 3,
+            is_within: number != 2,
         }
     }
 

@@ -3,11 +3,10 @@
 //!
 //! The second lock. What a view or a macro of the database does is its owner's, and not looked into.
 
-use std::collections::VecDeque;
-
 use souk_sdk::Error;
 
 use crate::errors::{malformed, no_json};
+use crate::functions::is_plain;
 use crate::parameters::quoted;
 use crate::statements::name as name_of_value;
 use crate::values::plain;
@@ -49,18 +48,17 @@ const ENDS_OF_FILES: [&str; 21] = [
     "arrow", "avro", "csv", "db", "ddb", "duckdb", "fgb", "geojson", "gpkg", "gz", "ipc", "json",
     "jsonl", "lance", "ndjson", "orc", "parquet", "shp", "tsv", "xlsx", "zst",
 ];
-/// Statements that are remembered, and their length together.
-const KNOWN_MAX: usize = 64;
-const KNOWN_BYTES_MAX: usize = 1 << 20;
 
 /// Asks what a text is, whether binding it could bring new functions to the server, and whether the server's clocks are in another zone than UTC, which a
-/// connection may change for itself unless the configuration is locked. Without the extension that knows zones there is none.
+/// connection may change for itself unless the configuration is locked. Without the extension that knows zones there is none. At last whether another
+/// engine's database is attached that may be written to.
 pub fn question(text: &str) -> String {
     let list = |path: &str| format!("to_json(j->>'$..{path}')");
     format!(
         "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), {}, {}, {}, {}, {}, {}, \
          CAST(current_setting('autoinstall_known_extensions') AS VARCHAR), \
-         CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR)\n\
+         CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR), \
+         CAST((SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT readonly) > 0 AS VARCHAR)\n\
          FROM (SELECT json_serialize_sql({}) AS j)",
         list("function_name"),
         list("function.function_name"),
@@ -86,6 +84,8 @@ pub struct Parsed {
     installs: bool,
     /// Clocks are in another zone than UTC, and can be put to it.
     pub is_elsewhere: bool,
+    /// Another engine's database is attached, and may be written to.
+    pub has_foreign: bool,
 }
 
 impl Parsed {
@@ -104,16 +104,19 @@ impl Parsed {
             placeholders,
             installs,
             is_elsewhere,
+            has_foreign,
         ] = chunk.columns.as_slice()
         else {
             return Err(malformed());
         };
         let installs = plain(installs, 0)? != "false";
         let is_elsewhere = plain(is_elsewhere, 0)? == "true";
+        let has_foreign = plain(has_foreign, 0)? != "false";
         if plain(error, 0)? != "false" {
             return Ok(Parsed {
                 installs,
                 is_elsewhere,
+                has_foreign,
                 failure: Some((plain(kind, 0)?.to_owned(), plain(message, 0)?.to_owned())),
                 ..Parsed::default()
             });
@@ -139,7 +142,14 @@ impl Parsed {
             placeholders: names(placeholders)?,
             installs,
             is_elsewhere,
+            has_foreign,
         })
+    }
+
+    /// Whether it calls nothing but what computes, so that neither its values nor the time of day can make it do something else than before.
+    pub fn is_plain(&self) -> bool {
+        let mut called = self.functions.iter().chain(&self.table_functions);
+        called.all(|name| is_plain(name))
     }
 
     /// Refuses what is not one query that reads tables, with so many values.
@@ -247,31 +257,6 @@ pub fn unasked(message: &str) -> Option<Error> {
     is_missing.then(|| no_json().detail(message))
 }
 
-/// Statements that were found to be queries. What they are does not depend on what the database has.
-#[derive(Default)]
-pub struct Known {
-    texts: VecDeque<String>,
-    bytes: usize,
-}
-
-impl Known {
-    pub fn has(&self, text: &str) -> bool {
-        self.texts.iter().any(|known| known == text)
-    }
-
-    pub fn add(&mut self, text: String) {
-        if text.len() > KNOWN_BYTES_MAX || self.has(&text) {
-            return;
-        }
-        self.bytes += text.len();
-        self.texts.push_back(text);
-        while self.texts.len() > KNOWN_MAX || self.bytes > KNOWN_BYTES_MAX {
-            let oldest = self.texts.pop_front();
-            self.bytes -= oldest.map_or(0, |text| text.len());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,6 +284,7 @@ mod tests {
             ..one()
         };
         parsed.judge(2).unwrap();
+        assert!(parsed.is_plain() && one().is_plain());
         for other in [["souks_value_0", "1"], ["souks_value_0", "souks_value_0"]] {
             let parsed = Parsed {
                 placeholders: names(&other),
@@ -308,6 +294,23 @@ mod tests {
         }
         assert_eq!(parsed.judge(1).unwrap_err().code, "parameters_misread");
         assert_eq!(parsed.judge(3).unwrap_err().code, "parameters_misread");
+    }
+
+    #[test]
+    fn what_calls_anything_else_is_not_plain() {
+        for called in ["nextval", "a_macro"] {
+            let parsed = Parsed {
+                functions: names(&["upper", called]),
+                ..one()
+            };
+            parsed.judge(0).unwrap();
+            assert!(!parsed.is_plain());
+        }
+        let parsed = Parsed {
+            table_functions: names(&["values"]),
+            ..one()
+        };
+        assert!(!parsed.is_plain());
     }
 
     #[test]
@@ -371,18 +374,5 @@ mod tests {
             ..one()
         };
         assert!(lost.judge(0).is_err());
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let mut known = Known::default();
-        for n in 0..KNOWN_MAX + 1 {
-            known.add(n.to_string());
-        }
-        assert!(!known.has("0") && known.has("1") && known.texts.len() == KNOWN_MAX);
-        known.add("x".repeat(KNOWN_BYTES_MAX));
-        assert!(known.texts.len() == 1 && known.bytes == KNOWN_BYTES_MAX);
-        known.add("y".repeat(KNOWN_BYTES_MAX + 1));
-        assert_eq!(known.texts.len(), 1);
     }
 }

@@ -1,11 +1,12 @@
 //! A session: any number of requests under way, each on a connection of its own to the server.
 //!
 //! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, puts
-//! the connection's clocks to UTC where the server's are not, begins a transaction that only reads and asks, all in one message (`Ask`; of a ping in two,
-//! `Begin` and `Probe`), and fetches what there is more (`Fetch`). What has succeeded leaves its connection to the next statement that is known, whose
-//! message ends the transaction before it begins its own (`idle`), as long as others are under way, or until the host tells that nobody asks for anything;
-//! else the connection is ended, and the transaction with it, beside the answer (`outgoing`), and whatever failed has its own ended before that (`End`). A
-//! proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
+//! the connection's clocks to UTC where the server's are not, begins a transaction that only reads (`opening`) unless one has let the statement pass within
+//! the last minute (`known`), and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What
+//! has succeeded leaves its connection to the next statement that is known, whose message ends the transaction, if there is one, before all else (`idle`),
+//! as long as others are under way, or until the host tells that nobody asks for anything; else the connection is ended, and the transaction with it,
+//! beside the answer (`outgoing`), and whatever failed has its own ended before that (`End`). A proxy that was too busy for a connection, or for the end
+//! of one, is asked again after a pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -21,8 +22,10 @@ use souk_sdk::{
 use crate::catalog;
 use crate::errors::{cancelled, endless, is_undone, malformed, told, too_slow, unwelcome};
 use crate::idle::{Idle, Left};
+use crate::known::Known;
+use crate::opening::Opening;
 use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
-use crate::parsed::{self, Known, Parsed, question};
+use crate::parsed::{self, Parsed, question};
 use crate::protocol::{self, Answer, Prepared as Rows, connect, fetch, prepare};
 use crate::reading::{Columns, Reading};
 use crate::settings::{self, Settings};
@@ -37,12 +40,6 @@ const RESPONSE_BYTES_SHOWN: &str =
 const END_PAUSE_MS: u32 = 100;
 /// Answers of one statement, of 24,576 rows each.
 const ANSWERS_MAX: u32 = 100_000;
-/// Begins a transaction in which DuckDB writes to no database.
-const BEGIN: &str = "BEGIN TRANSACTION READ ONLY;\n";
-/// Of a connection alone. Where a moment meets a clock without a zone, DuckDB reads that in the connection's zone.
-const IN_UTC: &str = "SET TimeZone = 'UTC'; ";
-/// Ends the one before it, on a connection that another statement has left.
-const LEAVE: &str = "ROLLBACK;\n";
 /// What it has to refuse, and the words in which it does.
 const PROBE: &str = "CREATE TABLE souk_tries_to_write (a INTEGER)";
 const PROBE_REFUSED: &str = "read-only mode";
@@ -55,15 +52,12 @@ const NOBODY: u32 = 0;
 
 pub struct Session {
     settings: Settings,
-    /// What puts a connection to where tables are.
-    uses: String,
+    opening: Opening,
     outgoing: Outgoing,
     idle: Idle,
     shapes: Shapes<Type>,
     texts: Texts<statements::Read>,
     known: Known,
-    /// Whether connections have to be put to UTC: the server says it beside what it says of a statement that is not known.
-    is_elsewhere: bool,
     jobs: Vec<Job>,
     /// The host tells when nobody asks for anything, and lets connections be ended then.
     is_told_idle: bool,
@@ -82,6 +76,8 @@ struct Job {
     connection: Option<String>,
     is_handed_on: bool,
     is_in_utc: bool,
+    /// When the transaction begins in which it is asked; none of a statement that needs none.
+    begins_at: Option<u64>,
     /// What more rows are asked for by.
     result: Vec<u8>,
     answers: u32,
@@ -140,14 +136,13 @@ impl Machine for Session {
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
         let settings = Settings::parse(&settings)?;
         Ok(Session {
-            uses: uses(&settings),
+            opening: Opening::of(&settings),
             settings,
             outgoing: Outgoing::default(),
             idle: Idle::default(),
             shapes: Shapes::default(),
             texts: Texts::default(),
             known: Known::default(),
-            is_elsewhere: false,
             jobs: Vec::new(),
             is_told_idle: false,
         })
@@ -175,6 +170,7 @@ impl Machine for Session {
                     connection: None,
                     is_handed_on: false,
                     is_in_utc: false,
+                    begins_at: None,
                     result: Vec::new(),
                     answers: 0,
                     tries: 0,
@@ -312,28 +308,26 @@ impl Session {
 
     /// Asks a statement that is known on a connection that another one has left, or else opens a connection.
     fn begin(&mut self, job: &mut Job, step: &mut Step) {
-        let text = match &job.work {
-            Work::Query { statement, .. } if self.known.has(&statement.read.named) => {
-                &statement.filled
-            }
+        let statement = match &job.work {
+            Work::Query { statement, .. } if self.known.has(&statement.read.named) => statement,
             _ => return self.connect(job, step),
         };
         let Some(left) = self.idle.take() else {
             return self.connect(job, step);
         };
-        let uses = match self.settings.stays_used() {
-            true => "",
-            false => self.uses.as_str(),
-        };
-        let zone = match self.is_elsewhere && !left.is_in_utc {
-            true => IN_UTC,
-            false => "",
-        };
+        job.begins_at = self.begins_at(statement, step.now());
         // It stays where it is, since it may have to be asked again.
-        let text = [LEAVE, uses, zone, BEGIN, text].concat();
+        let text = self.opening.next(&left, job.begins_at.is_some()) + &statement.filled;
+        job.is_in_utc = left.is_in_utc || self.opening.is_elsewhere();
         (job.connection, job.is_handed_on) = (Some(left.connection), true);
-        job.is_in_utc = left.is_in_utc || self.is_elsewhere;
         self.ask_statement(job, Stage::Ask, &text, step);
+    }
+
+    /// When the transaction begins of a statement that is asked now: none where one has let it pass, and what is done elsewhere need not be taken back.
+    fn begins_at(&self, statement: &Prepared, now: u64) -> Option<u64> {
+        let is_passed = self.known.is_passed(&statement.read.named, now);
+        let needs_none = is_passed && !self.opening.has_foreign();
+        (!needs_none).then_some(now)
     }
 
     /// Nobody waits for anything any more: what was kept is ended beside the last answer, where nothing may be asked afterwards.
@@ -461,7 +455,7 @@ impl Session {
                 if let Work::Ping { version, .. } = &mut job.work {
                     *version = connected.server_version;
                 }
-                Ok(self.after_connect(job))
+                Ok(self.after_connect(job, step.now()))
             }
             Answer::Prepared(rows) => self.prepared(job, &rows, step),
             Answer::Fetched(chunks) if matches!(job.stage, Stage::Fetch) => {
@@ -490,35 +484,32 @@ impl Session {
     }
 
     /// The first statement of a connection.
-    fn after_connect(&self, job: &mut Job) -> Next {
+    fn after_connect(&self, job: &mut Job, now: u64) -> Next {
         let text = match &job.work {
             Work::Query { statement, .. } if !self.known.has(&statement.read.named) => {
                 statement.read.named.as_str()
             }
             Work::Ping { .. } => READ,
-            _ => return self.ask_within(job),
+            _ => return self.ask_first(job, now),
         };
         Next::Statement(Stage::Check, question(text))
     }
 
-    /// What is asked, behind what begins its transaction.
-    fn ask_within(&self, job: &mut Job) -> Next {
-        job.is_in_utc = self.is_elsewhere;
-        let begins = self.begins();
+    /// What is asked on a new connection.
+    fn ask_first(&self, job: &mut Job, now: u64) -> Next {
+        job.is_in_utc = self.opening.is_elsewhere();
+        job.begins_at = match &job.work {
+            Work::Query { statement, .. } => self.begins_at(statement, now),
+            Work::Catalog { .. } | Work::Ping { .. } => Some(now),
+        };
+        let opening = self.opening.first(job.begins_at.is_some());
         match &mut job.work {
             Work::Query { statement, .. } => {
-                Next::Statement(Stage::Ask, begins + &std::mem::take(&mut statement.filled))
+                Next::Statement(Stage::Ask, opening + &std::mem::take(&mut statement.filled))
             }
-            Work::Catalog { text, .. } => Next::Statement(Stage::Ask, begins + text),
-            Work::Ping { .. } => Next::Statement(Stage::Begin, begins),
+            Work::Catalog { text, .. } => Next::Statement(Stage::Ask, opening + text),
+            Work::Ping { .. } => Next::Statement(Stage::Begin, opening),
         }
-    }
-
-    /// What stands before the first statement of a connection: DuckDB parses all of a message before it runs any of it, runs one statement after the other up
-    /// to the first that fails, and answers the rows of the first that has some, which these have not.
-    fn begins(&self) -> String {
-        let zone = if self.is_elsewhere { IN_UTC } else { "" };
-        [self.uses.as_str(), zone, BEGIN].concat()
     }
 
     /// A statement was carried out.
@@ -526,15 +517,16 @@ impl Session {
         match (&job.stage, &mut job.work) {
             (Stage::Check, work) => {
                 let parsed = parsed_of(rows)?;
-                self.is_elsewhere = parsed.is_elsewhere;
+                self.opening.hears(&parsed);
                 match work {
                     Work::Query { statement, .. } => {
                         parsed.judge(statement.read.placeholders())?;
-                        self.known.add(statement.read.named.clone());
+                        let named = statement.read.named.clone();
+                        self.known.add(named, parsed.is_plain());
                     }
                     _ => parsed.judge(0)?,
                 }
-                Ok(self.ask_within(job))
+                Ok(self.ask_first(job, step.now()))
             }
             (Stage::Begin, Work::Ping { .. }) => {
                 Ok(Next::Statement(Stage::Probe, PROBE.to_owned()))
@@ -558,6 +550,9 @@ impl Session {
 
     /// What has succeeded is told at once. Its connection is left to the next statement, if it may be ended later, or ended beside the answer.
     fn leave(&mut self, job: &mut Job, step: &mut Step) -> bool {
+        if let (Work::Query { statement, .. }, Some(at)) = (&job.work, job.begins_at) {
+            self.known.passed(&statement.read.named, at);
+        }
         let may_end_later = self.is_told_idle || !self.jobs.is_empty();
         let is_left = may_end_later && job.may_be_followed() && self.idle.has_room();
         if (is_left || self.outgoing.may_end_beside())
@@ -568,6 +563,7 @@ impl Session {
                     Left {
                         connection,
                         is_in_utc: job.is_in_utc,
+                        is_within: job.begins_at.is_some(),
                     },
                     step.now(),
                 ),
@@ -577,8 +573,11 @@ impl Session {
         self.end(job, Ok(()), step)
     }
 
-    /// Ends the connection; without one there is nothing left to do.
+    /// Ends the connection; without one there is nothing left to do. What has failed is asked in a transaction the next time.
     fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
+        if let (Work::Query { statement, .. }, Err(_)) = (&job.work, &outcome) {
+            self.known.failed(&statement.read.named);
+        }
         job.stage = Stage::End(outcome);
         match &job.connection {
             Some(connection) => {
@@ -621,20 +620,6 @@ fn parsed_of(rows: &Rows<'_>) -> Result<Parsed, Error> {
         Some(chunk) if chunk.rows == 1 => Parsed::read(chunk),
         _ => Err(malformed()),
     }
-}
-
-/// What puts a connection to where tables are that a statement names without.
-fn uses(settings: &Settings) -> String {
-    let Some((database, schema)) = &settings.database else {
-        return String::new();
-    };
-    let names = [Some(database), schema.as_ref()].into_iter().flatten();
-    let names: Vec<String> = names.map(|name| identifier(name)).collect();
-    format!("USE {}; ", names.join("."))
-}
-
-fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Says what a request has come to. It does not go on.

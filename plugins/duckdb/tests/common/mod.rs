@@ -62,6 +62,16 @@ pub fn fetched(number: u8) -> Reply {
     raw(200, &[], body)
 }
 
+/// What the parser says of [`Talk::select`] where a database of another engine is attached that may be written to: the last word is another one.
+pub fn parsed_beside_a_foreign() -> Reply {
+    let body = recorded("parsed_one");
+    let word = b"\x05false";
+    let at = body.windows(word.len()).rposition(|part| part == word);
+    let at = at.unwrap();
+    let rest = &body[at + word.len()..];
+    raw(200, &[], [&body[..at], b"\x04true", rest].concat())
+}
+
 /// An error in DuckDB's words.
 pub fn refuses(message: &str) -> Reply {
     let mut body = vec![1, 0, 100, 3, 0];
