@@ -127,6 +127,14 @@ impl DuckDb {
         rows.into_iter().flatten().flatten().collect()
     }
 
+    /// The texts of those that ask something, as DuckDB's log quotes them.
+    pub fn texts(&self) -> Vec<String> {
+        let rows = self.admin(
+            "SELECT regexp_extract(message, '''query'': (.*), ''server'': ', 1, 's') FROM duckdb_logs WHERE type = 'Quack' AND message LIKE '%PREPARE_REQUEST%'",
+        );
+        rows.into_iter().flatten().flatten().collect()
+    }
+
     /// What is being asked on them.
     pub fn asked(&self) -> Vec<String> {
         let rows = self.admin("SELECT query FROM quack_active_connections() WHERE query <> ''");

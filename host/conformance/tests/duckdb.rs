@@ -274,7 +274,7 @@ async fn one_after_the_other_takes_one_message() {
     for rows in (51..=60).rev() {
         let output = subject.ask(&source, query("SELECT id FROM stock")).await;
         assert_eq!(output.unwrap().rows, rows);
-        // In a transaction of its own each.
+        // Each sees what there is by then, in whatever transaction it is.
         server.admin(&format!("DELETE FROM shop.stock WHERE id = {rows}"));
     }
     server.is_left().await;
@@ -285,6 +285,65 @@ async fn one_after_the_other_takes_one_message() {
     assert!(opened == ended && opened < 5, "{messages:?}");
     subject.close().await;
     assert_eq!(server.connections(), 0);
+}
+
+/// A text that a transaction which only reads has let pass is asked alone, and answers what there is. What moves a sequence is refused each time: by its name, in a view, by a macro
+/// that a value tells to.
+#[tokio::test]
+async fn what_has_passed_is_asked_alone_and_nothing_else() {
+    let server = DuckDb::start();
+    stocked(&server);
+    for statement in [
+        "CREATE SEQUENCE shop.ids",
+        "CREATE VIEW shop.moves AS SELECT nextval('shop.ids') AS id",
+        "CREATE MACRO shop.runs(x) AS (SELECT * FROM query(x))",
+        "CREATE MACRO shop.takes(x BIGINT) AS x, (x VARCHAR) AS nextval('shop.ids')",
+    ] {
+        server.admin(statement);
+    }
+    let subject = subject(&server, json!({"database": "memory.shop"})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let text = "SELECT sku FROM stock WHERE sku = ?";
+    server.writes_down();
+    for sku in ["sku b1", "sku c2"] {
+        let output = subject.ask(&source, valued(text, sku)).await.unwrap();
+        assert_eq!(output.cell(0, 0).as_str(), Some(sku));
+    }
+    let texts = server.texts();
+    let is_within = |sku: &str| {
+        let asked = texts.iter().find(|text| text.contains(sku)).unwrap();
+        asked.contains("BEGIN TRANSACTION READ ONLY")
+    };
+    assert!(is_within("sku b1") && !is_within("sku c2"), "{texts:?}");
+
+    let number = Request::Query(Query {
+        text: "SELECT takes(?)".into(),
+        parameters: vec![Value::Int64(1)],
+        limits: Limits::new(10, 1 << 20),
+    });
+    let reads = [
+        number,
+        valued("SELECT runs(?)", "SELECT 1"),
+        query("SELECT nextval(NULL)"),
+    ];
+    for request in reads {
+        subject.ask(&source, request).await.unwrap();
+    }
+    for _ in 0..2 {
+        for request in [
+            valued("SELECT takes(?)", "a"),
+            valued("SELECT runs(?)", "SELECT nextval('shop.ids')"),
+            query("SELECT nextval('ids')"),
+            query("SELECT id FROM moves"),
+        ] {
+            let fault = subject.ask(&source, request).await.unwrap_err();
+            let told = (fault.kind, fault.code.as_str());
+            assert_eq!(told, (FaultKind::Permission, "read_only"), "{fault:?}");
+        }
+    }
+    subject.close().await;
+    let moved = "SELECT count(*) FROM duckdb_sequences() WHERE last_value IS NOT NULL";
+    assert_eq!(server.number(moved), 0);
 }
 
 /// Statements that are asked at the same time hand their connections on. None is left when all are answered.
