@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    CONNECT, DISCONNECT, Reply, Talk, asked_within, class_and_code, fetched, goes_on, kind,
-    parsed_beside_a_foreign, query, raw, recorded, refuses, reply, text,
+    CONNECT, DISCONNECT, Reply, Talk, asked_within, class_and_code, fetched, goes_on, kind, query,
+    raw, recorded, refuses, reply, text,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
