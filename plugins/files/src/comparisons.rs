@@ -9,14 +9,17 @@
 //! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by. Of intervals it compares months,
 //! then days, then the rest, so that 25 hours, and two days between two moments, are less than one day.
 //!
+//! Beside them stands what has other types than DataFusion would say, which is to be known before types are aligned: quotients of decimals, which
+//! it cuts off four digits behind those of what is divided, and seconds, of which it leaves out the fraction.
+//!
 //! Start reading at [`exact`].
 
 mod moments;
 
-use crate::computed::{Task, call};
+use crate::computed::{Task, call, quotient};
 use crate::plans;
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::tree_node::Transformed;
+use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
@@ -33,7 +36,23 @@ const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
 
 /// The plan with its comparisons made exact. Parameters are bound by then; types are not aligned yet.
 pub fn exact(plan: LogicalPlan) -> Planned<LogicalPlan> {
-    plans::rewrite(plan, rewritten)
+    let plan = plans::rewrite(plan, rewritten)?;
+    let sorted = plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::Sort(sort) => {
+            let schema = sort.input.schema().clone();
+            LogicalPlan::Sort(sort).map_expressions(|key| ordered(key, &schema))
+        }
+        node => Ok(Transformed::no(node)),
+    });
+    sorted.data()
+}
+
+/// By how long they are spans are sorted, too.
+fn ordered(key: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
+    Ok(match key.get_type(schema) {
+        Ok(kind @ DataType::Interval(_)) => Transformed::yes(span(&key, &kind)),
+        _ => Transformed::no(key),
+    })
 }
 
 fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
@@ -41,6 +60,12 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
             compared(left, *op, right, schema)
         }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::Divide,
+            right,
+        }) => divided(left, right, schema),
+        Expr::ScalarFunction(call) if call.name() == "date_part" => taken(call, schema),
         Expr::Between(between) => within(between, schema),
         Expr::InList(list) => listed(list, schema),
         Expr::Case(case) => chosen(case, schema),
@@ -97,6 +122,48 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     let kind = common(&one, &other)?;
     let (left, right) = (of_kind(left, &one, &kind), of_kind(right, &other, &kind));
     Some(binary_expr(left, operator, right))
+}
+
+/// A quotient of decimals.
+fn divided(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let by = right.get_type(schema).ok()?;
+    if !by.is_decimal() && !by.is_integer() {
+        return None;
+    }
+    quotient(&left.get_type(schema).ok()?, &by)?;
+    Some(call(Task::Divide, vec![left.clone(), right.clone()]))
+}
+
+/// Parts of a moment that DataFusion has without their fraction, and parts of the span between two that it has of the whole span.
+fn taken(part: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    let [Expr::Literal(name, _), moment] = part.args.as_slice() else {
+        return None;
+    };
+    let name = name.try_as_str().flatten()?.to_lowercase();
+    let kind = moment.get_type(schema).ok()?;
+    let is_clock = matches!(
+        kind,
+        DataType::Timestamp(..)
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+            | DataType::Interval(IntervalUnit::MonthDayNano)
+            | DataType::Duration(_)
+    );
+    let of = |whole: i32| {
+        let part = Expr::ScalarFunction(part.clone());
+        binary_expr(part, Operator::Modulo, lit(whole))
+    };
+    match (name.as_str(), kind) {
+        ("s" | "sec" | "secs" | "second" | "seconds", _) if is_clock => {
+            Some(call(Task::Part(6), vec![moment.clone()]))
+        }
+        ("ms" | "msec" | "msecs" | "millisecond" | "milliseconds", _) if is_clock => {
+            Some(call(Task::Part(3), vec![moment.clone()]))
+        }
+        ("minute" | "minutes" | "min" | "mins", DataType::Duration(_)) => Some(of(60)),
+        ("hour" | "hours" | "hr" | "hrs", DataType::Duration(_)) => Some(of(24)),
+        _ => None,
+    }
 }
 
 /// Whether two spans of time are compared of which one is an interval.

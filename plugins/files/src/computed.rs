@@ -5,12 +5,13 @@
 use crate::errors;
 use crate::floats;
 use crate::types;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Int32Array};
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
+use datafusion::arrow::compute::{DatePart, cast, date_part, try_binary};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, IntervalDayTimeType,
-    IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, TimeUnit,
+    DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int64Type,
+    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, TimeUnit,
+    i256,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
@@ -57,6 +58,12 @@ pub enum Task {
     Days,
     /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans.
     Span,
+    /// The quotient of decimals, or of one and a whole number, to the nearest number of its digits.
+    Divide,
+    /// The seconds of a minute, with their fraction: in seconds where it has six digits, in thousandths where it has three.
+    Part(i8),
+    /// A float as a whole one, a half as the even one.
+    Even,
     /// What this function makes of a column, of a second value that is none.
     Rows(Arc<ScalarUDF>),
 }
@@ -78,6 +85,9 @@ impl ScalarUDFImpl for Function {
             Task::Level => "level",
             Task::Days => "days",
             Task::Span => "span",
+            Task::Divide => "divide",
+            Task::Part(_) => "part",
+            Task::Even => "even",
             Task::Rows(_) => "rows",
         }
     }
@@ -105,6 +115,9 @@ impl ScalarUDFImpl for Function {
             | Task::Span
             | Task::Rows(_) => first,
             Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
+            Task::Divide => format!("{first} / {}", names.next().unwrap_or_default()),
+            Task::Part(_) => format!("date_part({first})"),
+            Task::Even => format!("round({first})"),
         })
     }
 
@@ -117,6 +130,12 @@ impl ScalarUDFImpl for Function {
             (Task::Write(kind), _) => kind.clone(),
             (Task::Move(_), _) => DataType::Date32,
             (Task::Span, _) => NANOS,
+            (Task::Divide, Some(divided)) => {
+                let by = kinds.get(1).unwrap_or(divided);
+                let kind = quotient(divided, by).ok_or_else(|| errors::through(nothing()))?;
+                kind.data_type()
+            }
+            (Task::Part(scale), _) => DataType::Decimal128(PART_DIGITS, *scale),
             (Task::Rows(_), _) => kinds.get(1).cloned().unwrap_or(DataType::Null),
             (_, Some(kind)) => kind.clone(),
             (_, None) => DataType::Null,
@@ -170,6 +189,16 @@ impl ScalarUDFImpl for Function {
             Task::Level => each(&first, floats::leveled),
             Task::Days => of_whole_days(&first).map(|()| first),
             Task::Span => each(&first, nanos),
+            Task::Divide => {
+                let second = values.next();
+                let second = second.ok_or_else(|| errors::through(nothing()))?;
+                divided(first, second)
+            }
+            Task::Part(scale) => each(&first, |moments| {
+                let kind = DataType::Decimal128(PART_DIGITS, *scale);
+                Ok(Arc::new(micros(moments)?.with_data_type(kind)))
+            }),
+            Task::Even => each(&first, even),
             Task::Rows(_) => Err(errors::through(nothing())),
             Task::Seconds => each(&first, |seconds| {
                 let floats = cast(seconds, &DataType::Float64)?;
@@ -229,6 +258,173 @@ fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
         _ => return Err(errors::through(nothing())),
     };
     Ok(Arc::new(nanos.with_data_type(NANOS)))
+}
+
+/// Of a number of microseconds in a minute.
+const PART_DIGITS: u8 = 8;
+const NANOS_A_MINUTE: i64 = 60_000_000_000;
+
+/// The microseconds of moments, times and spans since their last whole minute.
+fn micros(moments: &ArrayRef) -> Planned<Decimal128Array> {
+    let of_span = |nanos: i64| i128::from(nanos % NANOS_A_MINUTE / 1_000);
+    match moments.data_type() {
+        DataType::Interval(IntervalUnit::MonthDayNano) => Ok(moments
+            .as_primitive::<IntervalMonthDayNanoType>()
+            .unary(|span| of_span(span.nanoseconds))),
+        DataType::Duration(_) => {
+            let spans = nanos(moments)?;
+            let spans = spans.as_primitive::<Decimal128Type>();
+            Ok(spans.unary(|nanos| nanos % i128::from(NANOS_A_MINUTE) / 1_000))
+        }
+        _ => {
+            let seconds = date_part(moments, DatePart::Second)?;
+            let rest = date_part(moments, DatePart::Nanosecond)?;
+            let (seconds, rest) = (seconds.as_primitive(), rest.as_primitive());
+            let micros = |second: i32, nanos: i32| {
+                Ok(i128::from(second) * 1_000_000 + i128::from(nanos) / 1_000)
+            };
+            Ok(try_binary::<&Int32Array, &Int32Array, _, Decimal128Type>(
+                seconds, rest, micros,
+            )?)
+        }
+    }
+}
+
+fn even(floats: &ArrayRef) -> Planned<ArrayRef> {
+    let whole: ArrayRef = match floats.data_type() {
+        DataType::Float64 => {
+            let floats = floats.as_primitive::<Float64Type>();
+            Arc::new(floats.unary::<_, Float64Type>(f64::round_ties_even))
+        }
+        DataType::Float32 => {
+            let floats = floats.as_primitive::<Float32Type>();
+            Arc::new(floats.unary::<_, Float32Type>(f32::round_ties_even))
+        }
+        _ => return Err(errors::through(nothing())),
+    };
+    Ok(whole)
+}
+
+/// Digits that a quotient has behind the point, if they leave room for those before it: rates of millions are told, and a few quotients can
+/// be multiplied with each other.
+const QUOTIENT_SCALE: i16 = 10;
+/// How many more a quotient has at least than what is divided, as far as that.
+const SCALE_MORE: i16 = 4;
+const DECIMAL_DIGITS: i16 = 38;
+
+/// How decimals are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotient {
+    divided: (u8, i8),
+    by: (u8, i8),
+    digits: u8,
+    scale: i8,
+}
+
+impl Quotient {
+    fn data_type(self) -> DataType {
+        DataType::Decimal128(self.digits, self.scale)
+    }
+}
+
+/// `None` where DataFusion divides: whole numbers, floats, and decimals of other widths.
+pub fn quotient(divided: &DataType, by: &DataType) -> Option<Quotient> {
+    if !divided.is_decimal() && !by.is_decimal() {
+        return None;
+    }
+    let (divided, by) = (digits(divided)?, digits(by)?);
+    let (scale, less) = (i16::from(divided.1), i16::from(by.1));
+    let before = i16::from(divided.0) - scale + less;
+    let most = scale.max(QUOTIENT_SCALE.min(scale + SCALE_MORE));
+    let scale = most.max(QUOTIENT_SCALE.min(DECIMAL_DIGITS - before));
+    let digits = DECIMAL_DIGITS.min(before + scale);
+    Some(Quotient {
+        divided,
+        by,
+        digits: u8::try_from(digits).ok()?,
+        scale: i8::try_from(scale).ok()?,
+    })
+}
+
+/// Digits of a decimal, and of those the ones behind the point.
+fn digits(kind: &DataType) -> Option<(u8, i8)> {
+    match kind {
+        DataType::Decimal128(digits, scale) if *scale >= 0 => Some((*digits, *scale)),
+        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
+        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
+        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
+        DataType::Int64 | DataType::UInt64 => Some((20, 0)),
+        _ => None,
+    }
+}
+
+fn divided(divided: ColumnarValue, by: ColumnarValue) -> Planned<ColumnarValue> {
+    let is_one = matches!(
+        (&divided, &by),
+        (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
+    );
+    let numbers = ColumnarValue::values_to_arrays(&[divided, by])?;
+    let [divided, by] = numbers.as_slice() else {
+        return Err(errors::through(nothing()));
+    };
+    let kind = quotient(divided.data_type(), by.data_type());
+    let kind = kind.ok_or_else(|| errors::through(nothing()))?;
+    let quotients = quotients(divided, by, kind)?;
+    Ok(match is_one {
+        true => ColumnarValue::Scalar(ScalarValue::try_from_array(&quotients, 0)?),
+        false => ColumnarValue::Array(Arc::new(quotients)),
+    })
+}
+
+fn quotients(divided: &ArrayRef, by: &ArrayRef, kind: Quotient) -> Planned<Decimal128Array> {
+    let decimals = |numbers: &ArrayRef, (digits, scale)| {
+        let kind = DataType::Decimal128(digits, scale);
+        cast(numbers, &kind)
+    };
+    let (divided, by) = (decimals(divided, kind.divided)?, decimals(by, kind.by)?);
+    let more = i16::from(kind.scale) - i16::from(kind.divided.1) + i16::from(kind.by.1);
+    let more = u32::try_from(more).map_err(|_| errors::through(nothing()))?;
+    let greatest = 10_i128.pow(u32::from(kind.digits)) - 1;
+    let quotients = try_binary::<_, _, _, Decimal128Type>(
+        divided.as_primitive::<Decimal128Type>(),
+        by.as_primitive::<Decimal128Type>(),
+        |divided, by| {
+            if by == 0 {
+                return Err(ArrowError::DivideByZero);
+            }
+            let quotient = nearest(divided, by, more);
+            let quotient = quotient.filter(|number| number.abs() <= greatest);
+            quotient.ok_or_else(|| {
+                ArrowError::ArithmeticOverflow(format!("{divided} / {by} has too many digits"))
+            })
+        },
+    )?;
+    Ok(quotients.with_data_type(kind.data_type()))
+}
+
+/// `divided * 10^more / by`, of which a half goes away from zero; `None` if it has more than 128 bits.
+fn nearest(divided: i128, by: i128, more: u32) -> Option<i128> {
+    let short = 10_i128.checked_pow(more);
+    if let Some(divided) = short.and_then(|power| divided.checked_mul(power)) {
+        let (quotient, rest) = (divided.checked_div(by)?, divided.checked_rem(by)?);
+        let is_half = rest.unsigned_abs() >= by.unsigned_abs() - rest.unsigned_abs();
+        return Some(match is_half {
+            true if (divided < 0) == (by < 0) => quotient + 1,
+            true => quotient - 1,
+            false => quotient,
+        });
+    }
+    let power = i256::from_i128(10).checked_pow(more)?;
+    let divided = i256::from_i128(divided).checked_mul(power)?;
+    let by = i256::from_i128(by);
+    let (quotient, rest) = (divided.checked_div(by)?, divided.checked_rem(by)?);
+    let rest = rest.wrapping_abs();
+    let away = match rest.checked_add(rest)? >= by.wrapping_abs() {
+        true if divided.is_negative() == by.is_negative() => i256::ONE,
+        true => i256::MINUS_ONE,
+        false => i256::ZERO,
+    };
+    quotient.checked_add(away)?.to_i128()
 }
 
 /// Refuses intervals of which a date would lose something.
@@ -309,4 +505,45 @@ fn each(
 
 fn nothing() -> Error {
     Error::internal("no_number", "the connector computes with what is no number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_are_the_nearest() {
+        for (divided, by, more, wanted) in [
+            (1, 3, 4, Some(3_333)),
+            (2, 3, 4, Some(6_667)),
+            (-2, 3, 4, Some(-6_667)),
+            (2, -3, 4, Some(-6_667)),
+            (1, 8, 2, Some(13)),
+            (-1, 8, 2, Some(-13)),
+            (0, 5, 10, Some(0)),
+            (10_i128.pow(37), 10_i128.pow(37), 10, Some(10_i128.pow(10))),
+            (10_i128.pow(37) * 2, 10_i128.pow(37) * -3, 4, Some(-6_667)),
+            (10_i128.pow(37), 1, 10, None),
+        ] {
+            assert_eq!(nearest(divided, by, more), wanted, "{divided} / {by}");
+        }
+    }
+
+    #[test]
+    fn quotients_have_digits_where_there_is_room() {
+        let decimal = DataType::Decimal128;
+        for (divided, by, wanted) in [
+            (decimal(12, 2), DataType::Int64, Some((20, 10))),
+            (decimal(2, 1), decimal(2, 1), Some((12, 10))),
+            (DataType::Int64, decimal(3, 2), Some((32, 10))),
+            (decimal(33, 2), decimal(22, 2), Some((38, 6))),
+            (decimal(38, 20), decimal(38, 20), Some((38, 20))),
+            (DataType::Int64, DataType::Int64, None),
+            (decimal(12, 2), DataType::Float64, None),
+            (DataType::Decimal256(50, 2), decimal(12, 2), None),
+        ] {
+            let found = quotient(&divided, &by).map(|kind| (kind.digits, kind.scale));
+            assert_eq!(found, wanted, "{divided} / {by}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! Whole numbers that outgrow their type begin anew at its other end; of a decimal that is written as a text whatever is more than its type
 //! says is cut off, whichever function casts it; a date that is moved by hours loses them; a float of seconds beyond the years of
 //! nanoseconds is the last moment of these; and a moment before 1970 that is the same in all rows is rounded up where a column's is rounded
-//! down. All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is added
+//! down. A half of a float, which PostgreSQL rounds to the even number, it rounds away
+//! from zero. All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is added
 //! up is in `sums`.
 //!
 //! Start reading at [`Exact`].
@@ -227,6 +228,9 @@ fn called(function: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<Ex
             }
             _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
         },
+        ("round", Some(first)) if function.args.len() == 1 && is_float(first, schema) => {
+            Ok(Transformed::yes(leveled(call(Task::Even, function.args))))
+        }
         ("date_trunc", Some(_)) if is_one_moment(&function, schema) => {
             let ScalarFunction { func, args } = function;
             Ok(Transformed::yes(call(Task::Rows(func), args)))

@@ -551,7 +551,7 @@ fn decimals_are_written_whole_as_texts() {
             ),
             (
                 "SELECT CAST(small / 8 AS text) FROM t".to_owned(),
-                &["12499.8750", "0.1250"],
+                &["12499.8750000000", "0.1250000000"],
             ),
             (
                 "SELECT CAST(1.50 AS text) || CAST(small AS text) FROM t".to_owned(),

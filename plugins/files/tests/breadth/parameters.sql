@@ -134,7 +134,7 @@ SELECT id FROM staff WHERE (team, id) > ($1, $2) ORDER BY id
 
 --- whole numbers are divided by a decimal
 -- :decimal 2.5
--- = 8.4000
+-- = 8.4000000000
 SELECT sum(id) / $1 AS a FROM staff
 
 --- whole numbers are divided by one

@@ -247,13 +247,13 @@ SELECT var_pop(grade) AS a, stddev_pop(grade) AS b, var_samp(grade) AS c FROM st
 SELECT id, amount * qty AS a FROM sales ORDER BY id
 
 --- decimals of a column are divided
--- = 1|33.333333|433.375000
--- = 2|0.003333|433.375000
--- = 3|6.663333|455.555555
--- = 4|6.663333|455.555555
--- = 5|~|444.443333
--- = 6|-1.666666|5.025000
--- = 7|411522.630000|5.025000
+-- = 1|33.3333333333|433.3750000000
+-- = 2|0.0033333333|433.3750000000
+-- = 3|6.6633333333|455.5555555556
+-- = 4|6.6633333333|455.5555555556
+-- = 5|~|444.4433333333
+-- = 6|-1.6666666667|5.0250000000
+-- = 7|411522.6300000000|5.0250000000
 SELECT id, amount / 3 AS a, salary / grade AS b FROM (SELECT s.id, s.amount, p.salary, p.grade FROM sales s JOIN staff p ON p.id = s.staff) x ORDER BY id
 
 --- shares of a whole
@@ -837,7 +837,7 @@ SELECT id FROM staff ORDER BY CASE team WHEN 'ops' THEN 1 WHEN 'eng' THEN 2 ELSE
 SELECT team, name FROM staff s WHERE salary = (SELECT max(salary) FROM staff x WHERE x.team = s.team) ORDER BY team
 
 --- the tenth of a total
--- = 13.999|13.999000|2
+-- = 13.999|13.9990000000|2
 SELECT sum(amount) * 0.1 AS a, sum(amount) / 10 AS b, sum(qty) / 4 AS c FROM sales WHERE id < 5
 
 --- correlations

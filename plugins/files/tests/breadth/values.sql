@@ -16,8 +16,8 @@ SELECT 1.5 + 2.25 AS a, 0.1 + 0.2 AS b, 1.00 - 1 AS c, 19.99 - 20.00 AS d
 -- = 3.375|-0.01|7.00
 SELECT 1.5 * 2.25 AS a, -0.1 * 0.1 AS b, 100 * 0.07 AS c
 
---- decimals are divided to four digits more
--- = 0.66666|0.3333|2.500000|-0.66666
+--- decimals are divided to ten digits, the last one rounded
+-- = 0.6666666667|0.3333333333|2.5000000000|-0.6666666667
 SELECT 2.0 / 3 AS a, 1 / 3.0 AS b, 10.00 / 4 AS c, -2.0 / 3 AS d
 
 --- decimals have all the digits that are written
@@ -97,8 +97,24 @@ SELECT CAST('0.1' AS double) + CAST('0.2' AS double) AS a, CAST('1' AS double) /
 SELECT round(2.5) AS a, round(-2.5) AS b, round(1234.567, 2) AS c, round(1234.567, -2) AS d, round(1.45, 1) AS e
 
 --- rounding of floats
--- = 3|0|1.3
+-- = 2|0|1.3
 SELECT round(CAST('2.5' AS double)) AS a, round(CAST('-0.4' AS double)) AS b, round(CAST('1.255' AS double), 1) AS c
+
+--- halves of floats are rounded to the even one
+-- = 0|2|2|-2|4
+SELECT round(CAST('0.5' AS double)) AS a, round(CAST('1.5' AS double)) AS b, round(CAST('2.5' AS double)) AS c, round(CAST('-2.5' AS double)) AS d, round(CAST('3.5' AS real)) AS e
+
+--- small rates have their digits
+-- = 0.0000370000|0.0000370000|0.5000000000
+SELECT 1.0 * 37 / 1000000 AS a, CAST(37 AS decimal(10, 0)) / 1000000 AS b, 2.5 / 5.0 AS c
+
+--- what is divided twice, and quotients that are multiplied
+-- = 0.1666666667|0.25000000000000000000
+SELECT 1.0 / 2 / 3 AS a, (1.0 / 2) * (1.0 / 2) AS b
+
+--- nothing is divided, and by nothing
+-- = ~|~|~
+SELECT CAST(NULL AS decimal(10, 2)) / 3 AS a, 1.5 / CAST(NULL AS bigint) AS b, 1.5 / nullif(0, 0) AS c
 
 --- down, up and cut
 -- = 1.0|-2.0|2.0|-1.0|-1
@@ -257,8 +273,16 @@ SELECT extract(year FROM DATE '2026-11-28') AS a, extract(month FROM DATE '2026-
 SELECT extract(week FROM DATE '2026-01-01') AS a, extract(week FROM DATE '2027-01-01') AS b, extract(dow FROM DATE '2026-11-29') AS c, extract(isodow FROM DATE '2026-11-29') AS d, extract(doy FROM DATE '2024-12-31') AS e
 
 --- parts of a moment
--- = 13|14|15|15500
+-- = 13|14|15.500000|15500.000
 SELECT extract(hour FROM TIMESTAMP '2026-01-01 13:14:15.5') AS a, extract(minute FROM TIMESTAMP '2026-01-01 13:14:15.5') AS b, extract(second FROM TIMESTAMP '2026-01-01 13:14:15.5') AS c, extract(millisecond FROM TIMESTAMP '2026-01-01 13:14:15.5') AS d
+
+--- seconds have their fraction
+-- = 59.999999|0.000001|15.250000|59.500000|true
+SELECT extract(second FROM TIMESTAMP '2026-01-01 00:00:59.999999') AS a, date_part('second', TIMESTAMP '2026-01-01 00:00:00.000001') AS b, extract(second FROM TIME '13:14:15.25') AS c, extract(second FROM TIMESTAMP '1969-12-31 23:59:59.5') AS d, extract(second FROM TIMESTAMP '2026-01-01 13:14:15.5') > 15 AS e
+
+--- parts of spans
+-- = 2.500000|2500.000|1|2|3.500000
+SELECT extract(second FROM INTERVAL '1 minute 2.5 seconds') AS a, extract(millisecond FROM INTERVAL '2.5 seconds') AS b, extract(hour FROM TIMESTAMP '2026-01-03 01:02:03.5' - TIMESTAMP '2026-01-01 00:00:00') AS c, extract(minute FROM TIMESTAMP '2026-01-03 01:02:03.5' - TIMESTAMP '2026-01-01 00:00:00') AS d, extract(second FROM TIMESTAMP '2026-01-03 01:02:03.5' - TIMESTAMP '2026-01-01 00:00:00') AS e
 
 --- seconds since 1970
 -- = -0.5|86400|1767225600
@@ -295,6 +319,13 @@ SELECT date_trunc('day', TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe
 --- a clock is one in its zone
 -- = 2026-01-15T11:00:00.000000Z|2026-07-15T10:00:00.000000Z
 SELECT TIMESTAMP '2026-01-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AS a, TIMESTAMP '2026-07-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AS b
+
+--- spans are sorted by how long they are
+-- = 3
+-- = 1
+-- = 2
+-- = 4
+SELECT n FROM (VALUES (1, INTERVAL '1 month'), (2, INTERVAL '31 days'), (3, INTERVAL '25 hours'), (4, NULL)) AS v(n, span) ORDER BY span
 
 --- spans are compared by how long they are
 -- = true|true|true|false
