@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::exact::Exact;
 use crate::files::Opened;
+use crate::guards::FilterFirst;
 use crate::memory::Memory;
 use crate::series::{self, Series};
 use crate::steps::GiveWay;
@@ -135,6 +136,7 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         .with_config(config()?)
         .with_runtime_env(runtime()?)
         .with_analyzer_rule(Arc::new(Exact))
+        .with_physical_optimizer_rule(Arc::new(FilterFirst))
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();
     state.register_udaf(Arc::new(sums::sum()))?;

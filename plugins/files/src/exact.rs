@@ -12,6 +12,7 @@
 use crate::computed::{Task, call, of_whole_days, plain, task};
 use crate::errors;
 use crate::floats;
+use crate::guards;
 use crate::plans;
 use crate::types;
 use datafusion::arrow::datatypes::DataType;
@@ -33,7 +34,8 @@ pub struct Exact;
 impl AnalyzerRule for Exact {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Planned<LogicalPlan> {
         let plan = floats::as_read(plan, |column| call(Task::Level, vec![column]))?;
-        plans::rewrite(plan, rewritten)
+        let plan = plans::rewrite(plan, rewritten)?;
+        plans::rewrite(plan, guards::given)
     }
 
     fn name(&self) -> &str {

@@ -21,6 +21,7 @@ mod escapes;
 mod exact;
 mod files;
 mod floats;
+mod guards;
 mod ignored;
 mod intervals;
 mod memory;

@@ -5,6 +5,7 @@ use crate::comparisons;
 use crate::engine::{Engine, with_rows};
 use crate::errors;
 use crate::escapes;
+use crate::guards;
 use crate::ignored;
 use crate::parameters::bound;
 use crate::series;
@@ -315,7 +316,9 @@ fn batch_rows(engine: &Engine, plan: &LogicalPlan) -> Result<usize, Error> {
 }
 
 async fn begin(state: &SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
-    let physical = state.create_physical_plan(&plan).await?;
+    let plan = guards::guarded(state.optimize(&plan)?)?;
+    let planner = state.query_planner();
+    let physical = planner.create_physical_plan(&plan, state).await?;
     execute_stream(physical, state.task_ctx())
 }
 

@@ -854,3 +854,94 @@ SELECT bit_and(id) AS a, bit_or(id) AS b, bit_xor(id) AS c FROM staff
 -- = 5|1
 -- = 13|1
 SELECT length(name) AS n, count(*) AS c FROM staff GROUP BY length(name) ORDER BY n
+
+--- a zero that another condition leaves out
+-- = 1
+-- = 2
+SELECT id FROM sales WHERE qty <> 0 AND 10 / qty > 3 ORDER BY id
+
+--- a zero that is looked for
+-- = 1
+-- = 2
+-- = 8
+SELECT id FROM sales WHERE qty = 0 OR 10 / qty > 3 ORDER BY id
+
+--- neither a zero nor a small number
+-- = 3
+-- = 4
+-- = 6
+-- = 7
+SELECT id FROM sales WHERE NOT (qty = 0 OR 10 / qty > 3) ORDER BY id
+
+--- conditions that are selected, NULL among them
+-- = 1|true|true
+-- = 2|true|true
+-- = 3|false|false
+-- = 4|false|false
+-- = 5|~|~
+-- = 6|false|false
+-- = 7|false|false
+-- = 8|false|true
+SELECT id, qty <> 0 AND 10 / qty > 3 AS a, qty = 0 OR 10 / qty > 3 AS b FROM sales ORDER BY id
+
+--- a zero in a case
+-- = 1|10|much|10|10
+-- = 2|5|much|5|5
+-- = 3|3|little|3|3
+-- = 4|3|little|3|3
+-- = 5|~|little|-1|~
+-- = 6|-10|little|-10|-10
+-- = 7|0|little|0|0
+-- = 8|~|little|-1|0
+SELECT id, CASE WHEN qty <> 0 THEN 10 / qty END AS a, CASE WHEN qty <> 0 AND 10 / qty > 3 THEN 'much' ELSE 'little' END AS b, coalesce(10 / nullif(qty, 0), -1) AS c, coalesce(CASE WHEN qty = 0 THEN 0 END, 10 / qty) AS d FROM sales ORDER BY id
+
+--- a zero that an aggregate's filter leaves out
+-- = 11|10|5
+SELECT sum(10 / qty) FILTER (WHERE qty <> 0) AS a, max(10 / qty) FILTER (WHERE qty <> 0) AS b, count(10 / qty) FILTER (WHERE qty > 0) AS c FROM sales
+
+--- a zero that an aggregate's filter leaves out of a group
+-- = 1|15
+-- = 2|6
+-- = 3|~
+-- = 6|-10
+-- = ~|~
+SELECT staff, sum(10 / qty) FILTER (WHERE qty <> 0) AS a FROM sales GROUP BY staff ORDER BY staff
+
+--- a zero among groups
+-- = 1
+-- = 2
+SELECT staff FROM sales GROUP BY staff HAVING sum(qty) <> 0 AND 100 / sum(qty) > 10 ORDER BY staff
+
+--- a zero beside a join
+-- = 1
+-- = 2
+SELECT s.id FROM staff p JOIN sales s ON p.id = s.staff AND s.qty <> 0 AND p.grade / s.qty > 3 ORDER BY s.id
+
+--- a zero beside an outer join
+-- = 1|1
+-- = 1|2
+-- = 2|~
+-- = 3|~
+-- = 4|~
+-- = 5|~
+-- = 6|~
+SELECT p.id, s.id AS sale FROM staff p LEFT JOIN sales s ON p.id = s.staff AND s.qty <> 0 AND p.grade / s.qty > 3 ORDER BY p.id, sale
+
+--- a zero is left out before anything is computed that is selected
+-- = 2|-6
+-- = 10|107
+-- = 12|~
+SELECT grade, 100 / (grade - 9) + id + boss AS a FROM staff WHERE grade <> 9 ORDER BY grade
+
+--- a zero that a subquery leaves out
+-- = 1|10
+-- = 2|5
+SELECT id, r FROM (SELECT id, 10 / qty AS r FROM sales WHERE qty <> 0) AS x WHERE r > 3 ORDER BY id
+
+--- texts that are numbers, and among those no zero
+-- = 2
+SELECT a FROM (VALUES ('2'), ('0'), ('x'), (NULL)) AS v(a) WHERE a ~ '^[0-9]+$' AND CAST(a AS bigint) <> 0 AND 10 / CAST(a AS bigint) > 3
+
+--- names that are numbers
+-- none
+SELECT id FROM staff WHERE name ~ '^[0-9]+$' AND CAST(name AS bigint) > 3
