@@ -3,9 +3,9 @@
 //! Whole numbers that outgrow their type begin anew at its other end; of a decimal that is written as a text whatever is more than its type
 //! says is cut off, whichever function casts it; a date that is moved by hours loses them; a float of seconds beyond the years of
 //! nanoseconds is the last moment of these; and a moment before 1970 that is the same in all rows is rounded up where a column's is rounded
-//! down. A half of a float, which PostgreSQL rounds to the even number, it rounds away
-//! from zero. All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is added
-//! up is in `sums`.
+//! down. A half of a float, which PostgreSQL rounds to the even number, it rounds away from zero. All are replaced in a plan whose types are
+//! aligned, by what `computed` has, and floats are made as `floats` has them. What is added up is in `sums`; what can fail is kept from rows
+//! for which nobody asks in `guards`.
 //!
 //! Start reading at [`Exact`].
 
