@@ -33,8 +33,21 @@ enum Place {
     Filter,
     /// Only whether it is true is asked.
     Condition,
-    /// It may be NULL, too.
-    Value,
+    /// It may be NULL, too. So often stand, by what is around it, its parts there twice already.
+    Value(u32),
+}
+
+/// Conditions whose value is asked stand there twice, those within them four times, and so on: from here on they are left as they are.
+const DOUBLED_MAX: u32 = 4;
+
+impl Place {
+    /// Of what is no condition, or is a part of something else than a condition.
+    fn of_parts(self) -> Place {
+        match self {
+            Place::Value(doubled) => Place::Value(doubled),
+            Place::Filter | Place::Condition => Place::Value(0),
+        }
+    }
 }
 
 /// The plan with what can fail behind what cannot. It has to be optimized already: nothing is to take it apart again.
@@ -63,7 +76,7 @@ pub fn guarded(plan: LogicalPlan) -> Planned<LogicalPlan> {
                 let names = NamePreserver::new(&node);
                 node.map_expressions(|expression| {
                     let name = names.save(&expression);
-                    let expression = behind(expression, Place::Value, &schema)?;
+                    let expression = behind(expression, Place::Value(0), &schema)?;
                     Ok(match expression.transformed {
                         true => expression.update_data(|expression| name.restore(expression)),
                         false => expression,
@@ -86,21 +99,21 @@ fn behind(part: Expr, place: Place, schema: &DFSchema) -> Planned<Transformed<Ex
         Expr::BinaryExpr(BinaryExpr {
             op: op @ (Operator::And | Operator::Or),
             ..
-        }) => joined(part, op, place, schema),
-        Expr::Case(case) => chosen(case, schema),
-        Expr::AggregateFunction(function) => aggregated(function, schema),
+        }) if place != Place::Value(DOUBLED_MAX) => joined(part, op, place, schema),
+        Expr::Case(case) => chosen(case, place.of_parts(), schema),
+        Expr::AggregateFunction(function) => aggregated(function, place.of_parts(), schema),
         // Of these no part is to be called otherwise, or has columns of its own.
         Expr::GroupingSet(_) | Expr::HigherOrderFunction(_) | Expr::Lambda(_) => {
             Ok(Transformed::no(part))
         }
-        part => part.map_children(|child| behind(child, Place::Value, schema)),
+        part => part.map_children(|child| behind(child, place.of_parts(), schema)),
     }
 }
 
 /// Conditions of which all, or any, are to be true.
 fn joined(part: Expr, op: Operator, place: Place, schema: &DFSchema) -> Planned<Transformed<Expr>> {
     let inside = match place {
-        Place::Value => Place::Value,
+        Place::Value(doubled) => Place::Value(doubled + 1),
         Place::Filter | Place::Condition => Place::Condition,
     };
     let (mut sure, mut fallible) = (Vec::new(), Vec::new());
@@ -123,13 +136,13 @@ fn joined(part: Expr, op: Operator, place: Place, schema: &DFSchema) -> Planned<
     let before: Vec<Expr> = sure.iter().cloned().chain(fallible).collect();
     // NULL and what follows on it may be false, or true, yet.
     let rest = match place {
-        Place::Value => before.iter().cloned().reduce(join),
+        Place::Value(_) => before.iter().cloned().reduce(join),
         Place::Filter | Place::Condition => None,
     };
     let decides = |condition: Expr| {
         Box::new(match (op, place) {
             (Operator::Or, _) => condition,
-            (_, Place::Value) => Expr::IsFalse(Box::new(condition)),
+            (_, Place::Value(_)) => Expr::IsFalse(Box::new(condition)),
             _ => Expr::IsNotTrue(Box::new(condition)),
         })
     };
@@ -147,9 +160,9 @@ fn joined(part: Expr, op: Operator, place: Place, schema: &DFSchema) -> Planned<
     }))
 }
 
-fn chosen(case: Case, schema: &DFSchema) -> Planned<Transformed<Expr>> {
+fn chosen(case: Case, value: Place, schema: &DFSchema) -> Planned<Transformed<Expr>> {
     let asks = match case.expr {
-        Some(_) => Place::Value,
+        Some(_) => value,
         None => Place::Condition,
     };
     let mut has_changed = false;
@@ -158,18 +171,22 @@ fn chosen(case: Case, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         has_changed |= part.transformed;
         Ok(Box::new(part.data))
     };
-    let base = case.expr.map(|base| part(base, Place::Value)).transpose()?;
+    let base = case.expr.map(|base| part(base, value)).transpose()?;
     let mut whens = Vec::with_capacity(case.when_then_expr.len());
     for (when, then) in case.when_then_expr {
-        whens.push((part(when, asks)?, part(then, Place::Value)?));
+        whens.push((part(when, asks)?, part(then, value)?));
     }
     let other = case.else_expr;
-    let other = other.map(|other| part(other, Place::Value)).transpose()?;
+    let other = other.map(|other| part(other, value)).transpose()?;
     let case = Expr::Case(Case::new(base, whens, other));
     Ok(Transformed::new_transformed(case, has_changed))
 }
 
-fn aggregated(function: AggregateFunction, schema: &DFSchema) -> Planned<Transformed<Expr>> {
+fn aggregated(
+    function: AggregateFunction,
+    place: Place,
+    schema: &DFSchema,
+) -> Planned<Transformed<Expr>> {
     let AggregateFunction { func, mut params } = function;
     let mut has_changed = false;
     if let Some(filter) = params.filter.take() {
@@ -179,7 +196,7 @@ fn aggregated(function: AggregateFunction, schema: &DFSchema) -> Planned<Transfo
     }
     let mut args = Vec::with_capacity(params.args.len());
     for value in params.args {
-        let value = behind(value, Place::Value, schema)?;
+        let value = behind(value, place, schema)?;
         has_changed |= value.transformed;
         args.push(value.data);
     }

@@ -502,6 +502,20 @@ fn long() {
     }
 }
 
+/// Conditions within conditions, of which each is asked for its value: they do not multiply.
+#[test]
+fn nested_conditions_are_taken() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n2\n");
+    let one = "(n <> 0 AND 10 / n > 1)";
+    let mut nested = one.to_owned();
+    for _ in 0..12 {
+        nested = format!("(({nested} IS NULL OR n = 7) AND {one})");
+    }
+    let sql = format!("SELECT {nested} AS it FROM t ORDER BY n");
+    let answer = ask(&mut session, &sql).unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(answer.lines(), ["false", "false"]);
+}
+
 /// More digits than the type says are written, too.
 #[test]
 fn decimals_are_written_whole_as_texts() {
