@@ -122,27 +122,39 @@ impl Use<'_> {
     }
 
     /// Types that leave as texts and are none: PostgreSQL's points, XML, and what sellers make; SQL Server's `xml` and `text`, BigQuery's places, a
-    /// `uuid` of Trino's.
+    /// `uuid` of Trino's. And what its vendor says that nothing is sorted by.
     fn is_unsure(&self, dialect: Dialect) -> bool {
-        let is_one_of = |texts: &[&str]| {
-            let name = self.native.split('(').next().unwrap_or_default();
-            texts.iter().any(|text| name.eq_ignore_ascii_case(text))
-        };
-        // Elsewhere pages are counted, and need no comparison to be sorted.
-        let is_compared = self.compared.is_some() && !self.native.is_empty();
-        match (self.kind, dialect) {
+        let (kind, is_compared) = (self.kind, self.compared.is_some());
+        match (kind, dialect) {
             (ColumnKind::Json, _) => true,
             (ColumnKind::Text, Dialect::Postgres) => {
-                !is_one_of(&["text", "varchar", "char", "name"])
+                !self.is_one_of(&["text", "varchar", "char", "name"])
+            }
+            // A connector that says no types.
+            _ if self.native.is_empty() => false,
+            // Pages are counted there, and need no comparison to be sorted.
+            (ColumnKind::Text | ColumnKind::Bytes, _) if !is_compared => {
+                self.is_one_of(unsorted(dialect))
             }
             (ColumnKind::Text, Dialect::MsSql) => {
-                is_compared && !is_one_of(&["nvarchar", "varchar", "nchar", "char"])
+                !self.is_one_of(&["nvarchar", "varchar", "nchar", "char"])
             }
             (ColumnKind::Text, Dialect::BigQuery | Dialect::Generic) => {
-                is_compared && !is_one_of(&["string", "varchar", "text", "char"])
+                !self.is_one_of(&["string", "varchar", "text", "char"])
+            }
+            // Databricks'. MySQL compares everything with a text.
+            (ColumnKind::Text, Dialect::MySql) => {
+                self.is_one_of(&["interval", "geography", "geometry"])
             }
             _ => false,
         }
+    }
+
+    /// By the first word of its type: `varchar(9)`, `RANGE<DATE>`, `INTERVAL DAY TO SECOND`, `STRING COLLATE UTF8_LCASE`.
+    fn is_one_of(&self, types: &[&str]) -> bool {
+        let name = self.native.split(['(', '<', ' ']).next();
+        let name = name.unwrap_or_default();
+        types.iter().any(|kind| name.eq_ignore_ascii_case(kind))
     }
 
     fn type_name(&self) -> String {
@@ -150,6 +162,30 @@ impl Use<'_> {
             "" => self.kind.as_str().to_owned(),
             native => native.to_owned(),
         }
+    }
+}
+
+/// What leaves as text or bytes and has no order by its vendor's own word. Not more than that is tried: a source that can sort by a column reads all of
+/// it for the trial.
+fn unsorted(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::MsSql => &["text", "ntext", "image", "xml"],
+        Dialect::BigQuery => &["geography"],
+        // Databricks'.
+        Dialect::MySql => &["geography", "geometry"],
+        // Trino's.
+        Dialect::Generic => &[
+            "geometry",
+            "sphericalgeography",
+            "kdbtree",
+            "hyperloglog",
+            "p4hyperloglog",
+            "setdigest",
+            "qdigest",
+            "tdigest",
+            "color",
+        ],
+        _ => &[],
     }
 }
 
@@ -161,14 +197,16 @@ fn is_impossible(dialect: Dialect, kind: ColumnKind, fault: &Fault) -> bool {
     let says_so = match (dialect, kind) {
         // No such operator, other types, more than one operator; and composites, of which PostgreSQL reads no value that is bound.
         (Dialect::Postgres, _) => matches!(code, "42883" | "42804" | "42725" | "0A000"),
-        // Of `xml`, of `text` and `ntext`, of types that do not fit.
-        (Dialect::MsSql, ColumnKind::Text) => matches!(code, "305" | "306" | "402"),
+        // Of `xml`, of `text`, `ntext` and `image`, of types that do not fit, and of those that LIKE does not take.
+        (Dialect::MsSql, _) => matches!(code, "305" | "306" | "402" | "8116"),
         // It reads no text as one of its places and spans, and says of all that it cannot do the same.
         (Dialect::BigQuery, ColumnKind::Text) => code == "invalidQuery",
-        // Trino's. Others read a text as what it is compared with.
+        // Trino's, and Snowflake's number of an operator that does not take such types. Others read a text as what it is compared with.
         (Dialect::Generic, ColumnKind::Text) => {
-            matches!(code, "TYPE_MISMATCH" | "OPERATOR_NOT_FOUND")
+            matches!(code, "TYPE_MISMATCH" | "OPERATOR_NOT_FOUND" | "001044")
         }
+        // Databricks'.
+        (Dialect::MySql, ColumnKind::Text) => code == "DATATYPE_MISMATCH",
         _ => true,
     };
     is_sources && says_so
@@ -189,10 +227,12 @@ fn rows_of_trial(dialect: Dialect) -> u32 {
 
 /// A page of what is compared with a text, in this order. A page behind a row compares the columns of the order, too.
 fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>) {
+    let dialect = endpoint.plan.dialect;
     let mut conditions = Vec::new();
     for one in uses {
         let behind_a_row: &[Operator] = match one.kind {
             ColumnKind::Json => &[],
+            _ if !dialect.pages_by_key() => &[],
             _ => &[Operator::Gte],
         };
         let operators = one.compared.unwrap_or(behind_a_row).iter();
@@ -219,9 +259,9 @@ fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>)
         conditions: &conditions,
         order_by: &order_by.collect::<Vec<Order<'_>>>(),
         after: None,
-        window: Window::First(rows_of_trial(endpoint.plan.dialect)),
+        window: Window::First(rows_of_trial(dialect)),
     };
-    let text = sql::page(endpoint.plan.dialect, &endpoint.source(), &rows).text;
+    let text = sql::page(dialect, &endpoint.source(), &rows).text;
     // Not NULL, which every type has: what is no value of the type is the caller's fault and says that there is one.
     let values = vec![Value::Text(String::new()); conditions.len()];
     (text, values)
@@ -258,46 +298,82 @@ mod tests {
             // A text that is no `uniqueidentifier`, a row that is locked.
             (Dialect::MsSql, "305", "8169"),
             (Dialect::MsSql, "402", "1222"),
+            (Dialect::MsSql, "8116", "241"),
             (Dialect::BigQuery, "invalidQuery", "backendError"),
             (Dialect::Generic, "TYPE_MISMATCH", "INVALID_CAST_ARGUMENT"),
+            (Dialect::Generic, "001044", "100038"),
+            // A text that is no span of time says that texts are read as spans.
+            (Dialect::MySql, "DATATYPE_MISMATCH", "CAST_INVALID_INPUT"),
         ] {
             assert!(of(dialect, text, refuses), "{refuses}");
             assert!(!of(dialect, text, other), "{other}");
         }
+        assert!(of(Dialect::MsSql, ColumnKind::Bytes, "306"));
+        assert!(!of(Dialect::MsSql, ColumnKind::Bytes, "1222"));
         let late = Fault::new(Blame::Source, FaultKind::Timeout, "it is late");
         assert!(!is_impossible(Dialect::MySql, json, &late));
+    }
+
+    fn is_unsure(dialect: Dialect, kind: ColumnKind, native: &str, is_filter: bool) -> bool {
+        let one = Use {
+            member: "filters",
+            column: "c",
+            kind,
+            native,
+            compared: match is_filter {
+                true => Some(&[Operator::Eq]),
+                false => None,
+            },
+        };
+        one.is_unsure(dialect)
     }
 
     /// What is a text is not tried; what only leaves as one is, where callers may compare it.
     #[test]
     fn texts_that_are_none_are_tried() {
-        let of = |dialect, native, is_filter| {
-            let one = Use {
-                member: "filters",
-                column: "c",
-                kind: ColumnKind::Text,
-                native,
-                compared: match is_filter {
-                    true => Some(&[Operator::Eq]),
-                    false => None,
-                },
-            };
-            one.is_unsure(dialect)
-        };
+        let of = |dialect, native| is_unsure(dialect, ColumnKind::Text, native, true);
         for (dialect, text, none) in [
             (Dialect::Postgres, "varchar(9)", "point"),
             (Dialect::MsSql, "nvarchar(40)", "xml"),
             (Dialect::MsSql, "varchar(max)", "text"),
             (Dialect::BigQuery, "STRING", "GEOGRAPHY"),
+            (Dialect::BigQuery, "STRING(9)", "RANGE<DATE>"),
             (Dialect::Generic, "VARCHAR", "uuid"),
+            (Dialect::Generic, "varchar(9)", "interval day to second"),
+            (
+                Dialect::MySql,
+                "STRING COLLATE UTF8_LCASE",
+                "INTERVAL DAY TO SECOND",
+            ),
+            (Dialect::MySql, "enum", "GEOGRAPHY(4326)"),
         ] {
-            assert!(!of(dialect, text, true), "{text}");
-            assert!(of(dialect, none, true), "{none}");
-            assert_eq!(of(dialect, none, false), dialect == Dialect::Postgres);
+            assert!(!of(dialect, text), "{text}");
+            assert!(of(dialect, none), "{none}");
         }
-        // A connector that says no types, and sources that compare everything with a text.
-        assert!(!of(Dialect::Generic, "", true));
-        assert!(!of(Dialect::MySql, "enum", true) && !of(Dialect::ClickHouse, "UUID", true));
+        // A connector that says no types, and a source that compares everything with a text.
+        assert!(!of(Dialect::Generic, ""));
+        assert!(!of(Dialect::ClickHouse, "UUID"));
+    }
+
+    /// An order is tried of what its vendor says that has none, and of nothing that would be read whole for the trial.
+    #[test]
+    fn orders_that_a_vendor_does_not_have_are_tried() {
+        let (text, bytes) = (ColumnKind::Text, ColumnKind::Bytes);
+        for (dialect, kind, sorted, never) in [
+            (Dialect::Postgres, text, "varchar(9)", "point"),
+            (Dialect::MsSql, text, "nvarchar(max)", "ntext"),
+            (Dialect::MsSql, text, "sql_variant", "xml"),
+            (Dialect::MsSql, bytes, "varbinary(max)", "image"),
+            (Dialect::BigQuery, text, "INTERVAL", "GEOGRAPHY"),
+            (Dialect::BigQuery, text, "RANGE<DATE>", "geography"),
+            (Dialect::Generic, text, "ipaddress", "HyperLogLog"),
+            (Dialect::Generic, text, "uuid", "qdigest(double)"),
+            (Dialect::Generic, text, "", "SphericalGeography"),
+            (Dialect::MySql, text, "INTERVAL YEAR", "GEOMETRY(ANY)"),
+        ] {
+            assert!(!is_unsure(dialect, kind, sorted, false), "{sorted}");
+            assert!(is_unsure(dialect, kind, never, false), "{never}");
+        }
     }
 
     /// Whatever a trial does, the test has time left, and PostgreSQL reads nothing for it.
