@@ -2,7 +2,7 @@
 //! by whatever would save them.
 
 use serde_json::{Value, json};
-use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster, SqlServer, Trino, sqlserver};
 
 use crate::pages::sqlite_file;
 use crate::{host, unique};
@@ -230,6 +230,60 @@ async fn what_other_sources_cannot_compare_is_refused() {
     ));
     let page = seller.client.get(&path).await.expect(200);
     assert_eq!(page.at("/data/response/data"), &json!([{"id": 1}]));
+}
+
+/// The same of what only leaves as a text, in Trino and SQL Server: by their documentation, which the servers of the tests hold. Each column as a
+/// filter and as an order.
+#[tokio::test]
+async fn what_trino_and_sql_server_cannot_compare_is_refused() {
+    let seller = host().await.company(&unique("goods")).await;
+    let server = Trino::start().await;
+    server.admin(
+        "ATTACH ':memory:' AS shelf;
+        CREATE TABLE shelf.goods (id bigint NOT NULL, name varchar, serial uuid, sketch HyperLogLog);
+        INSERT INTO shelf.goods VALUES (1, 'one', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'AgwBAA==');",
+    );
+    let trino = seller.trino(&server, "shelf").await;
+    let server = SqlServer::start().await;
+    server.admin(
+        "CREATE TABLE dbo.goods (id int NOT NULL PRIMARY KEY, name \"nvarchar(20)\", serial uniqueidentifier, page xml, note ntext);
+        INSERT INTO dbo.goods VALUES (1, 'one', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '<a/>', 'a note');",
+    );
+    let sql_server = seller.sqlserver(&server, sqlserver::USER).await;
+    for (connection, column, native, filters, sorts) in [
+        (&trino, "name", "varchar", true, true),
+        (&trino, "serial", "uuid", false, true),
+        (&trino, "sketch", "hyperloglog", false, false),
+        (&sql_server, "name", "nvarchar(20)", true, true),
+        (&sql_server, "serial", "uniqueidentifier", true, true),
+        (&sql_server, "page", "xml", false, false),
+        (&sql_server, "note", "ntext", false, false),
+    ] {
+        let endpoint = saved(&seller, connection, json!({"filters": [column]})).await;
+        match filters {
+            true => drop(tested(&seller, &endpoint).await.expect(200)),
+            false => {
+                let named =
+                    format!("\"{column}\" in filters is {native}, which cannot be compared");
+                assert_refused(&seller, &endpoint, &[&named]).await;
+            }
+        }
+        let order = json!({"sorts": [{"name": "odd", "order_by": [column]}]});
+        let endpoint = saved(&seller, connection, order).await;
+        match sorts {
+            true => drop(tested(&seller, &endpoint).await.expect(200)),
+            false => {
+                let named = format!("\"{column}\" in sorts is {native}, which cannot be sorted");
+                assert_refused(&seller, &endpoint, &[&named]).await;
+            }
+        }
+    }
+    // What SQL Server looks for a beginning in, and in what it does not.
+    let begins = |column: &str| json!({"filters": [{"field": column, "operators": ["like"]}]});
+    let endpoint = saved(&seller, &sql_server, begins("note")).await;
+    tested(&seller, &endpoint).await.expect(200);
+    let endpoint = saved(&seller, &sql_server, begins("page")).await;
+    assert_refused(&seller, &endpoint, &["\"page\" in filters is xml"]).await;
 }
 
 /// A save that names what a test has found to be impossible changes nothing: neither the endpoint's own nor another one of the same source.

@@ -106,7 +106,10 @@ impl Failure {
 
     /// Whether it ends the batch, and with `XACT_ABORT` the transaction. What is known before a statement runs does not.
     fn aborts(&self) -> bool {
-        !matches!(self.number, 102 | 137 | 195 | 207 | 208 | 229 | 262)
+        !matches!(
+            self.number,
+            102 | 137 | 195 | 207 | 208 | 229 | 262 | 305 | 306 | 402 | 8116
+        )
     }
 }
 

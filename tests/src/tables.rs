@@ -140,6 +140,15 @@ impl Tables {
         self.admin(&sql);
     }
 
+    /// As what a column of this name was declared, in whichever table.
+    pub fn declared(&self, column: &str) -> Option<String> {
+        let name = column.replace('\'', "''");
+        let sql = format!(
+            "SELECT data_type FROM \"information_schema.columns\" WHERE column_name = '{name}' ORDER BY table_schema LIMIT 1"
+        );
+        self.texts(&sql).pop()
+    }
+
     fn prepared(&self, sql: &str) -> Result<CachedStatement<'_>, Wrong> {
         self.connection
             .prepare_cached(sql)
@@ -187,6 +196,23 @@ pub fn regex(pattern: &str) -> &'static Regex {
     let new: &Regex = Box::leak(Box::new(Regex::new(pattern).expect(pattern)));
     compiled.insert(pattern.to_owned(), new);
     new
+}
+
+/// The columns that a page of the host's compares with values, each with the operator, and those that it is sorted by, with `ORDER BY` instead.
+pub fn uses(page: &str) -> Vec<(&str, &str)> {
+    let (conditions, order) = page.rsplit_once("\nORDER BY ").unwrap_or((page, ""));
+    let compared = regex(r#"\bs\.["\[`](\w+)["\]`] (=|>=|<=|>|<|IN|LIKE) "#);
+    let sorted = regex(r#"\bs\.["\[`](\w+)["\]`]"#);
+    let mut uses = Vec::new();
+    for found in compared.captures_iter(conditions) {
+        let (_, [column, operator]) = found.extract();
+        uses.push((column, operator));
+    }
+    for found in sorted.captures_iter(order) {
+        let (_, [column]) = found.extract();
+        uses.push((column, "ORDER BY"));
+    }
+    uses
 }
 
 /// A query of the whole numbers from one to another, in a column.

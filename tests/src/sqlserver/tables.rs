@@ -8,7 +8,7 @@ use super::calls::{Bound, Values};
 use super::types::Kind;
 use super::{Failure, Table, VERSION};
 use crate::remembered::{ByText, TEXTS_KEPT};
-use crate::tables::regex;
+use crate::tables::{regex, uses};
 
 pub struct Tables {
     connection: Connection,
@@ -104,6 +104,7 @@ impl Tables {
     }
 
     fn plan(&self, text: &str) -> Result<Plan, Failure> {
+        self.fits(text)?;
         let sql = translated(text);
         let statement = self.prepare(&sql)?;
         let columns = statement.columns();
@@ -114,6 +115,42 @@ impl Tables {
         });
         let columns = columns.collect();
         Ok(Plan { sql, columns })
+    }
+
+    /// Large objects of former times and documents are neither compared nor sorted by.
+    fn fits(&self, page: &str) -> Result<(), Failure> {
+        for (column, operator) in uses(page) {
+            let kind = self.declared(column).unwrap_or_default();
+            let (number, said) = match (kind.as_str(), operator) {
+                ("xml", "LIKE") => (
+                    8116,
+                    "Argument data type xml is invalid for argument 1 of like function.",
+                ),
+                ("xml", _) => (
+                    305,
+                    "The XML data type cannot be compared or sorted, except when using the IS NULL operator.",
+                ),
+                ("text" | "ntext" | "image", "ORDER BY") => (
+                    306,
+                    "The text, ntext, and image data types cannot be compared or sorted, except when using IS NULL or LIKE operator.",
+                ),
+                ("text" | "ntext", "LIKE") => continue,
+                ("text" | "ntext" | "image", _) => (
+                    402,
+                    "The data types text and nvarchar are incompatible in the equal to operator.",
+                ),
+                _ => continue,
+            };
+            return Err(Failure::new(number, said));
+        }
+        Ok(())
+    }
+
+    /// The type of a column of this name, in whichever table.
+    fn declared(&self, column: &str) -> Option<String> {
+        let sql = "SELECT t.name FROM \"sys.columns\" AS c JOIN \"sys.types\" AS t USING (user_type_id) WHERE c.name = ?1 LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql).expect(sql);
+        statement.query_row([column], |row| row.get(0)).ok()
     }
 
     /// Runs a statement that writes; undone at once unless it is to stay.

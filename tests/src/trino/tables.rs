@@ -12,7 +12,7 @@ use super::literals::{self, Typed};
 use super::types::Kind;
 use super::{CATALOG, Failure, VERSION};
 use crate::remembered::ByText;
-use crate::tables::{Found, Wrong, regex, sequence};
+use crate::tables::{Found, Wrong, regex, sequence, uses};
 
 /// A result: columns with their types, and cells as an answer has them.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,10 @@ impl Tables {
         if let Some(table) = literals::row(text, values) {
             return Ok(table);
         }
-        let translation = self.translations.try_of(text, || translated(text))?;
+        let translation = self.translations.try_of(text, || {
+            self.fits(text)?;
+            translated(text)
+        })?;
         let (text, swaps) = &*translation;
         let mut bound: Vec<Sqlite> = values.iter().map(bound).collect();
         if let (true, [.., rows, offset]) = (*swaps, &mut bound[..]) {
@@ -58,6 +61,25 @@ impl Tables {
         let found = self.tables.ask(text, &bound);
         let told = found.map(|found| table(found, self.zone));
         told.map_err(|wrong| failure(wrong, values))
+    }
+
+    /// Texts are not coerced to these types, and sketches have no order.
+    fn fits(&self, page: &str) -> Result<(), Failure> {
+        for (column, operator) in uses(page) {
+            let kind = self.tables.declared(column).unwrap_or_default();
+            let text = match (kind.to_ascii_lowercase().as_str(), operator) {
+                ("hyperloglog", "ORDER BY") => format!(
+                    "line 1:1: Type {kind} is not orderable, and therefore cannot be used in ORDER BY: s.{column}"
+                ),
+                (_, "ORDER BY") => continue,
+                ("uuid" | "ipaddress" | "hyperloglog", _) => {
+                    format!("line 1:1: Cannot apply operator: {kind} {operator} varchar(0)")
+                }
+                _ => continue,
+            };
+            return Err(Failure::user("TYPE_MISMATCH", text));
+        }
+        Ok(())
     }
 
     /// Runs a statement that writes.
