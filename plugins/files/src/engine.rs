@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::exact::Exact;
 use crate::files::Opened;
-use crate::guards::FilterFirst;
+use crate::guards::{FilterFirst, ONCE, OnceIfSure};
 use crate::memory::Memory;
 use crate::series::{self, Series};
 use crate::steps::GiveWay;
@@ -20,6 +20,7 @@ use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::registry::FunctionRegistry;
+use datafusion::optimizer::Optimizer;
 use datafusion::prelude::SessionConfig;
 use souk_sdk::Error;
 use std::collections::BTreeMap;
@@ -132,10 +133,16 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
     let give_way = GiveWay(tables.watch.clone());
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(SCHEMA, tables)?;
+    let rules = Optimizer::new().rules.into_iter();
+    let rules = rules.map(|rule| match rule.name() {
+        ONCE => Arc::new(OnceIfSure(rule)),
+        _ => rule,
+    });
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config()?)
         .with_runtime_env(runtime()?)
         .with_analyzer_rule(Arc::new(Exact))
+        .with_optimizer_rules(rules.collect())
         .with_physical_optimizer_rule(Arc::new(FilterFirst))
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();

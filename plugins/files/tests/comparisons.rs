@@ -586,10 +586,6 @@ fn moments_that_are_chosen_are_in_utc() {
                 "CASE WHEN n = 1 THEN berlin ELSE '1970-01-01T01:00:00.5+01:00' END",
                 ["0", "500000"],
             ),
-            (
-                "coalesce(berlin, '1970-01-01 01:00:00')",
-                ["0", "3600000000"],
-            ),
             ("nullif(berlin, '1970-01-01 01:00:00')", ["0", "~"]),
             ("nullif(berlin, '1970-01-01 00:00:00')", ["~", "~"]),
             (

@@ -505,6 +505,13 @@ fn long() {
 /// Conditions within conditions, of which each is asked for its value: they do not multiply.
 #[test]
 fn nested_conditions_are_taken() {
+    let taken = std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(nested);
+    taken.unwrap().join().unwrap();
+}
+
+fn nested() {
     let (_directory, mut session) = file("t.csv", b"n\n1\n2\n");
     let one = "(n <> 0 AND 10 / n > 1)";
     let mut nested = one.to_owned();
