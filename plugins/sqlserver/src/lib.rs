@@ -22,6 +22,7 @@ mod parameters;
 mod patience;
 mod ping;
 mod protocol;
+mod queries;
 mod requests;
 mod rows;
 mod session;

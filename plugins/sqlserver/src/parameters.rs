@@ -119,7 +119,7 @@ fn one(value: &Value) -> Result<Typed, Error> {
 }
 
 fn words(text: &str) -> (TypeInfo, &'static str, Vec<u8>) {
-    let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let units = units(text);
     match units.len() / 2 {
         0..=TEXT_UNITS_MAX => (
             TypeInfo::nvarchar(TEXT_UNITS_MAX as u16),
@@ -128,6 +128,23 @@ fn words(text: &str) -> (TypeInfo, &'static str, Vec<u8>) {
         ),
         _ => (TypeInfo::nvarchar_max(), "nvarchar(max)", units),
     }
+}
+
+/// UTF-16, as the server reads texts.
+fn units(text: &str) -> Vec<u8> {
+    if text.is_ascii() {
+        // Which most of it is, and is done many at a time.
+        let mut units = vec![0; 2 * text.len()];
+        for (unit, byte) in units.chunks_exact_mut(2).zip(text.bytes()) {
+            unit[0] = byte;
+        }
+        return units;
+    }
+    let mut units = Vec::with_capacity(2 * text.len());
+    for unit in text.encode_utf16() {
+        units.extend_from_slice(&unit.to_le_bytes());
+    }
+    units
 }
 
 /// What NULL is of, so that it compares with a column of that type.

@@ -15,6 +15,7 @@ use crate::parameters;
 use crate::patience::Patience;
 use crate::ping::{LOOK, PROBE, Ping};
 use crate::protocol::{self, Packets, malformed};
+use crate::queries::Queries;
 use crate::requests;
 use crate::settings::{self, Settings, Version};
 use crate::statements;
@@ -38,6 +39,7 @@ pub struct Session {
     /// No sooner than with so many bytes there is anything to read in it.
     needed: usize,
     shapes: Shapes<Reading>,
+    queries: Queries,
     job: Option<Job>,
     ping: Option<Ping>,
     stopping: Option<Stopping>,
@@ -105,6 +107,7 @@ impl Machine for Session {
             buffer: Vec::new(),
             needed: 1,
             shapes: Shapes::default(),
+            queries: Queries::default(),
             job: None,
             ping: None,
             stopping: None,
@@ -182,17 +185,15 @@ impl Session {
     /// A seller's statement: what writes is not sent.
     fn query(&mut self, id: u32, query: Query, step: &mut Step) {
         let given = query.parameters.len();
-        let checked = statements::one_query(&query.text).and_then(|()| {
-            match statements::places(&query.text)? {
-                places if places == given => Ok(()),
-                places => Err(Error::invalid_request(
+        match self.queries.places(&query.text) {
+            Ok(places) if places == given => self.ask(id, query, Reader::Host, step),
+            Ok(places) => step.failed(
+                id,
+                Error::invalid_request(
                     "parameter_count",
                     format!("the statement takes {places} parameters, {given} were given"),
-                )),
-            }
-        });
-        match checked {
-            Ok(()) => self.ask(id, query, Reader::Host, step),
+                ),
+            ),
             Err(error) => step.failed(id, error),
         }
     }
