@@ -38,6 +38,26 @@ fn refusal(id: &str) -> impl Fn(IntegrationError) -> Problem {
         ),
         error @ IntegrationError::Lost => Problem::of(CONFLICT, error.to_string()),
         error @ IntegrationError::NoPublisher(_) => Problem::invalid("platform", error.to_string()),
+        IntegrationError::BrokenOff(error) => Problem::internal(error),
         IntegrationError::Store(error) => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+
+    async fn breaks() {
+        panic!("a defect")
+    }
+
+    /// A defect of this service is told as one, and not as a store that is away, which would be tried again for ever.
+    #[tokio::test]
+    async fn a_panic_is_no_store_that_is_away() {
+        let broken_off = tokio::spawn(breaks()).await.unwrap_err();
+        let problem = refusal("int_1")(broken_off.into());
+        assert_eq!(problem.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(problem.code(), "INTERNAL_ERROR");
     }
 }

@@ -21,15 +21,11 @@ pub enum IntegrationError {
     /// Its publisher is not there at the moment.
     #[error("no publisher for \"{0}\" is active")]
     NoPublisher(String),
+    /// What went on without its client has panicked.
+    #[error("the change broke off: {0}")]
+    BrokenOff(#[from] JoinError),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// What went on without its client has panicked.
-impl From<JoinError> for IntegrationError {
-    fn from(error: JoinError) -> IntegrationError {
-        StoreError::Unavailable(error.to_string()).into()
-    }
 }
 
 impl From<SealError> for IntegrationError {
