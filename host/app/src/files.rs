@@ -207,14 +207,26 @@ async fn look_again(app: App, company: CompanyId, place: Place, named: Named) {
     for _ in 0..LOOKED_AGAIN_MAX {
         tokio::time::sleep(wait).await;
         wait *= 2;
-        let is_named = app.db.write(async |tx| -> Result<_, StoreError> {
+        let needed = app.db.write(async |tx| -> Result<_, StoreError> {
             // Whoever commits has this lock: a commit that is still on its way is waited for.
             files::lock_company(tx, &company).await?;
-            files::lock_upload(tx, &company, upload).await
+            let is_named = files::lock_upload(tx, &company, upload).await?;
+            let is_before_named = match &named.before {
+                Some(before) => files::lock_upload(tx, &company, &before.upload_id).await?,
+                None => false,
+            };
+            Ok((is_named, is_before_named))
         });
-        match is_named.await {
-            Ok(true) => return take_place(&app, &company, place, named).await,
-            Ok(false) => return drop(Leftover::of(&place)),
+        match needed.await {
+            Ok((true, _)) => return take_place(&app, &company, place, named).await,
+            Ok((false, is_before_named)) => {
+                drop(Leftover::of(&place));
+                // The commit was carried out, and another one since: that one has let go of this upload, and nobody of the one before.
+                if let Some(before) = named.before.filter(|_| !is_before_named) {
+                    remove_local(&app, &company, &before.upload_id);
+                }
+                return;
+            }
             Err(error) => {
                 tracing::warn!(%company, upload, %error, "nobody knows yet whether an upload became a file");
             }
