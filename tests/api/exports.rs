@@ -260,6 +260,39 @@ async fn what_is_read_ahead_is_counted() {
     }
 }
 
+/// What exports read ahead ends none of them: pages that their clients ask for have room, where that and what was read ahead is too much together.
+#[tokio::test]
+async fn exports_are_not_ended_by_what_they_read_ahead() {
+    const ROWS: usize = 3000;
+    // Four pages of 14 MB, of each export the one that is being sent; not as many again.
+    let host = TestHost::builder().arg("--company-unread-mib", "60");
+    let host = host.start().await;
+    let cluster = PgCluster::shared().await;
+    let seller = host.company("four").await;
+    let wide = format!(
+        "CREATE TABLE matches (id bigint PRIMARY KEY, pad text NOT NULL);
+        INSERT INTO matches SELECT i, repeat('x', 14000) FROM generate_series(1, {ROWS}) AS i;"
+    );
+    let connection = seller
+        .postgres(cluster, &cluster.database(&wide).await)
+        .await;
+    let definition = json!({"source": {"table": "matches"}, "fields": [{"name": "id"}, {"name": "pad"}], "max_limit": 1000});
+    let sold = Sold::on(&host, &seller, (&connection, definition), 1, 100).await;
+    let path = format!("{}?export=true", sold.path);
+    let begin = async || {
+        let request = sold.feed.request(Method::GET, &path);
+        request.send().await.expect("a head")
+    };
+    let begun = tokio::join!(begin(), begin(), begin(), begin());
+    // One after another, while the others' pages lie there.
+    for export in <[_; 4]>::from(begun) {
+        assert_eq!(export.status(), 200);
+        let text = export.text().await.expect("a whole export");
+        assert_eq!(text.lines().count(), ROWS);
+    }
+    assert_eq!(sold.buyer.credits().await, (88, 0));
+}
+
 /// A client that takes a page more slowly than the next one's credits are held for gets that one all the same, and pays for it once.
 #[tokio::test]
 async fn a_slow_client_gets_what_it_pays_for() {

@@ -46,6 +46,14 @@ impl Readers for Caller {
     fn hold(&self, bytes: u64) -> Box<dyn Send> {
         Box::new(self.unread().take(bytes))
     }
+
+    fn hold_ahead(&self, bytes: u64) -> Box<dyn Send> {
+        Box::new(self.unread().take_ahead(bytes))
+    }
+
+    fn may_read_ahead(&self, bytes: u64) -> bool {
+        self.unread().has_room_ahead(bytes)
+    }
 }
 
 impl Caller {

@@ -71,6 +71,8 @@ struct All {
 #[repr(align(64))]
 pub struct Tally {
     bytes: AtomicU64,
+    /// What is there beside it and nobody has asked for yet.
+    ahead: AtomicU64,
     /// Of all its keys, that run a connector.
     calls: AtomicU32,
     exports: AtomicU32,
@@ -133,6 +135,7 @@ impl Tally {
     fn new(all: &Arc<All>, reads_at_once: usize) -> Arc<Tally> {
         Arc::new(Tally {
             bytes: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
             calls: AtomicU32::new(0),
             exports: AtomicU32::new(0),
             sent: Mutex::default(),
@@ -145,8 +148,9 @@ impl Tally {
         })
     }
 
+    /// With what is read ahead.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
+        self.bytes.load(Relaxed) + self.ahead.load(Relaxed)
     }
 
     /// What its clients are sending.
@@ -240,9 +244,9 @@ impl Tally {
     }
 
     /// Room for an answer that is still to be paid for, until it is dropped: if the company's clients have not left too much unread. Many may ask
-    /// at a time, and the bound is passed by one answer, not by as many as are under way.
+    /// at a time, and the bound is passed by one answer, not by as many as are under way. What is read ahead takes no room from it.
     pub(crate) fn room(self: &Arc<Tally>, bytes: u64) -> Result<Charge, run::Unread> {
-        let (before, bytes_max) = (self.bytes(), self.all.bytes_max);
+        let (before, bytes_max) = (self.bytes.load(Relaxed), self.all.bytes_max);
         match before > bytes_max {
             true => Err(run::Unread {
                 bytes: before,
@@ -255,6 +259,21 @@ impl Tally {
     /// Memory that an answer takes beside its bytes, until it is dropped.
     pub(crate) fn take(self: &Arc<Tally>, bytes: u64) -> Charge {
         Charge::new(self.clone(), bytes)
+    }
+
+    /// What an export has read and nobody has asked for, until it is dropped.
+    pub(crate) fn take_ahead(self: &Arc<Tally>, bytes: u64) -> Ahead {
+        self.ahead.fetch_add(bytes, Relaxed);
+        self.all.bytes.fetch_add(bytes, Relaxed);
+        Ahead {
+            tally: self.clone(),
+            bytes,
+        }
+    }
+
+    /// Whether so many bytes may be read ahead.
+    pub(crate) fn has_room_ahead(&self, bytes: u64) -> bool {
+        self.bytes().saturating_add(bytes) <= self.all.bytes_max
     }
 }
 
@@ -410,6 +429,19 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.tally.bytes.fetch_sub(self.bytes, Relaxed);
+        self.tally.all.bytes.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// Bytes on a tally that nobody has asked for yet.
+pub(crate) struct Ahead {
+    tally: Arc<Tally>,
+    bytes: u64,
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.tally.ahead.fetch_sub(self.bytes, Relaxed);
         self.tally.all.bytes.fetch_sub(self.bytes, Relaxed);
     }
 }
@@ -594,5 +626,24 @@ mod tests {
         assert!(company.room(1).is_ok());
         drop(first);
         assert_eq!(company.bytes(), 0);
+    }
+    /// What is read ahead leaves an answer that is asked for its room, and is not read where there is none.
+    #[test]
+    fn reading_ahead_takes_no_answers_room() {
+        const MAX: u64 = 1 << 20;
+        let unread = Unread::new(MAX, 2);
+        let company = unread.company(&CompanyId::generate());
+        assert!(company.has_room_ahead(MAX) && !company.has_room_ahead(MAX + 1));
+        let ahead = company.take_ahead(2 * MAX);
+        assert_eq!(company.bytes(), 2 * MAX);
+        assert!(!company.has_room_ahead(0));
+        let asked = company.room(MAX + 1).unwrap();
+        let refused = company.room(1).err().unwrap();
+        assert_eq!((refused.bytes, refused.bytes_max), (MAX + 1, MAX));
+        drop(ahead);
+        assert_eq!(company.bytes(), MAX + 1);
+        assert!(company.room(1).is_err());
+        drop(asked);
+        assert!(company.has_room_ahead(MAX));
     }
 }

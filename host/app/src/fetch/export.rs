@@ -1,9 +1,10 @@
 //! A whole feed in one answer: its pages one after another, each charged before it leaves.
 //!
 //! A page is charged when the client asks for it, and one that it never asks for costs nothing. As soon as it does, the next is asked for, and no
-//! more: so the source works while a page is written, charged and taken, and, but for the first, while its own price is being held. Each page
-//! has the endpoint's own deadline, and the whole has [`TIME_MAX`]. A page is one run like any other, at the price of its moment; when the
-//! product is changed meanwhile, the export ends. Start reading at [`export`].
+//! more: so the source works while a page is written, charged and taken, and, but for the first, while its own price is being held. Where the
+//! company's clients have left much unread, a page is asked for, and written, when it is wanted itself and no sooner. Each page has the endpoint's
+//! own deadline, and the whole has [`TIME_MAX`]. A page is one run like any other, at the price of its moment; when the product is changed
+//! meanwhile, the export ends. Start reading at [`export`].
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -117,10 +118,15 @@ async fn pages(
         }),
     };
     // In order: what becomes of a page is told before what becomes of the next.
-    let mut pages = FuturesOrdered::from_iter([export.page(asked, Source::OnceHeld)]);
+    let first = Begun {
+        asked,
+        source: Source::OnceHeld,
+        is_wanted: false,
+    };
+    let mut pages = FuturesOrdered::from_iter([export.page(first)]);
     loop {
         tokio::select! {
-            Some(asked) = begun.recv() => pages.push_back(export.page(asked, Source::AtOnce)),
+            Some(next) = begun.recv() => pages.push_back(export.page(next)),
             Some(page) = pages.next() => {
                 page?;
                 if pages.is_empty() && begun.is_empty() {
@@ -140,6 +146,14 @@ enum Source {
     AtOnce,
 }
 
+/// A page that begins.
+struct Begun<'a> {
+    asked: Asked<'a>,
+    source: Source,
+    /// By whoever takes it: that has been heard already.
+    is_wanted: bool,
+}
+
 struct Export<'a> {
     app: &'a App,
     endpoint: &'a Cached<EndpointSnapshot>,
@@ -147,8 +161,8 @@ struct Export<'a> {
     format: Format,
     learned: Option<&'a Learned>,
     until: Instant,
-    /// The next page, once the one before it is wanted.
-    begin: mpsc::Sender<Asked<'a>>,
+    /// The next page, once the one before it is wanted, or it is wanted itself.
+    begin: mpsc::Sender<Begun<'a>>,
     /// Of the page whose turn it is.
     written: Mutex<Written>,
 }
@@ -182,7 +196,23 @@ impl<'a> Export<'a> {
         Some(readers.hold(bytes as u64))
     }
 
-    async fn page(&self, mut asked: Asked<'a>, source: Source) -> Result<(), Failure> {
+    /// Likewise of what nobody has asked for yet.
+    fn held_ahead(&self, bytes: usize) -> Held {
+        let readers = self.payer.readers?;
+        Some(readers.hold_ahead(bytes as u64))
+    }
+
+    fn may_read_ahead(&self, bytes: usize) -> bool {
+        let readers = self.payer.readers;
+        readers.is_none_or(|readers| readers.may_read_ahead(bytes as u64))
+    }
+
+    async fn page(&self, begun: Begun<'a>) -> Result<(), Failure> {
+        let Begun {
+            mut asked,
+            source,
+            mut is_wanted,
+        } = begun;
         let (app, endpoint) = (self.app, self.endpoint);
         if Instant::now() > self.until {
             return Err(self.refuse(Cause::TooLong(TIME_MAX)));
@@ -219,8 +249,8 @@ impl<'a> Export<'a> {
         let is_large = is_large(&output, statement.row_bytes);
         let names = names_bytes(self.format, returned, statement.row_bytes);
         let names = names.map_err(|cause| run.fail(cause))?;
-        // It waits for its turn, and for whoever wants it: as long as a client likes.
-        let ahead = self.held(size.saturating_add(names));
+        // It waits for its turn, and for whoever wants it: as long as a client likes. Its names are there when it is written.
+        let ahead = self.held_ahead(size);
         if returned == 0 {
             run = run.found_nothing();
         }
@@ -241,6 +271,13 @@ impl<'a> Export<'a> {
         let mut turn = self.written.lock().await;
         let Written { stream, outlet, .. } = &mut *turn;
         let is_last = next.is_none();
+        if !is_wanted && !self.may_read_ahead(names) {
+            if outlet.wanted.recv().await.is_none() {
+                return Ok(());
+            }
+            is_wanted = true;
+        }
+        let ahead = (ahead, self.held_ahead(names));
         let Some(mut taken) = stream.take() else {
             return Err(run.fail(abandoned()));
         };
@@ -262,10 +299,13 @@ impl<'a> Export<'a> {
             app.sandbox.compute(company, write).await
         };
         let wanted = async {
-            let wanted = outlet.wanted.recv().await;
-            if let (Some(()), Some(next)) = (wanted, next) {
-                // There is room for one, and the last one has begun.
-                let _ = self.begin.send(next).await;
+            let wanted = match is_wanted {
+                true => Some(()),
+                false => outlet.wanted.recv().await,
+            };
+            // Mostly it has as many bytes as this one.
+            if wanted.is_some() && self.may_read_ahead(size) {
+                self.begin_next(next.take(), false).await;
             }
             wanted
         };
@@ -306,6 +346,22 @@ impl<'a> Export<'a> {
         };
         // Nobody takes it any more: the next page, if it has begun, finds that out by itself.
         let _ = turn.outlet.parts.send(Ok(part)).await;
+        // There was no room to read it ahead.
+        if next.is_some() && turn.outlet.wanted.recv().await.is_some() {
+            self.begin_next(next, true).await;
+        }
         Ok(())
+    }
+
+    async fn begin_next(&self, next: Option<Asked<'a>>, is_wanted: bool) {
+        let Some(asked) = next else { return };
+        let source = Source::AtOnce;
+        let next = Begun {
+            asked,
+            source,
+            is_wanted,
+        };
+        // There is room for one, and the last one has begun.
+        let _ = self.begin.send(next).await;
     }
 }
