@@ -4,7 +4,7 @@
 //! Each host counts for itself, from numbers that the sandbox has anyway: nothing is done for a call. Whichever host sees it first goes back for all.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use souk_domain::time::Timestamp;
 use souk_sandbox::{LogFilter, Scope, Status};
@@ -14,44 +14,81 @@ use souk_store::connectors::{self, Choice};
 use super::counted::Counted;
 use super::error::ConnectorError;
 use super::loaded::{find, scope_from};
-use super::{engines, shelf, undo};
+use super::{engines, following, shelf, undo};
 use crate::App;
 
 /// A version that was at work for so long has shown what it can do; what breaks then has another cause.
 const WATCHED: Duration = Duration::from_secs(10 * 60);
 const EVERY: Duration = Duration::from_secs(1);
+/// While the store takes nothing, each try puts the version of before to work for a moment: it is tried again after twice as long, and this at the most.
+const TRIED_AGAIN_MAX: Duration = Duration::from_secs(60);
 /// Of the platform's connectors, which all companies use: one of them alone, by what it asks, does not decide for the others.
 const COMPANIES_MIN: usize = 2;
 
 /// Looks at what was put to work lately, for ever.
 pub(super) async fn watch(app: App) {
-    // Those from which nobody could go back: not tried again.
-    let mut stuck: BTreeMap<(String, String), Timestamp> = BTreeMap::new();
+    let mut stuck: BTreeMap<(String, String), Stuck> = BTreeMap::new();
     loop {
         tokio::time::sleep(EVERY).await;
         let since = app.clock.now().before(WATCHED);
         for choice in young(&app, since) {
             let place = (choice.scope.clone(), choice.name.clone());
-            if stuck.get(&place) == Some(&choice.activated_at) {
+            let before = stuck.get(&place).copied();
+            let before = before.filter(|stuck| stuck.activated_at == choice.activated_at);
+            if before.is_some_and(|stuck| !stuck.is_due()) {
                 continue;
             }
             let Some(met) = too_much(&app, &choice) else {
                 continue;
             };
-            match retreat(&app, &choice, met).await {
-                Ok(()) => {}
+            let wait = match retreat(&app, &choice, met).await {
+                Ok(()) => {
+                    stuck.remove(&place);
+                    continue;
+                }
                 Err(ConnectorError::Store(error)) => {
-                    tracing::warn!(%error, "cannot go back from a version that breaks; trying again");
+                    if before.is_none() {
+                        tracing::warn!(scope = choice.scope, name = choice.name, version = choice.version, %error,
+                            "cannot go back from a version that breaks; trying again, later each time");
+                    }
+                    Some(longer(before.and_then(|stuck| stuck.wait)))
                 }
                 Err(error) => {
                     tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error,
                         "a version breaks, and there is no way back");
-                    stuck.insert(place, choice.activated_at);
+                    None
                 }
-            }
+            };
+            let tried = Stuck {
+                activated_at: choice.activated_at,
+                tried_at: Instant::now(),
+                wait,
+            };
+            stuck.insert(place, tried);
         }
-        stuck.retain(|_, activated_at| *activated_at >= since);
+        stuck.retain(|_, stuck| stuck.activated_at >= since);
     }
+}
+
+/// A version from which nobody could go back.
+#[derive(Clone, Copy)]
+struct Stuck {
+    activated_at: Timestamp,
+    tried_at: Instant,
+    /// Until it is tried again. `None`: it is not.
+    wait: Option<Duration>,
+}
+
+impl Stuck {
+    fn is_due(&self) -> bool {
+        self.wait
+            .is_some_and(|wait| self.tried_at.elapsed() >= wait)
+    }
+}
+
+/// How long to wait after having waited for so long.
+fn longer(waited: Option<Duration>) -> Duration {
+    waited.map_or(EVERY, |waited| (2 * waited).min(TRIED_AGAIN_MAX))
 }
 
 fn young(app: &App, since: Timestamp) -> Vec<Choice> {
@@ -121,7 +158,7 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
     }
     let candidate = shelf::fetch(app, &scope, name, previous).await?;
     engines::claim(app, &scope, &candidate.engine_ids).await?;
-    app.sandbox.activate(&scope, name, previous).await?;
+    let info = app.sandbox.activate(&scope, name, previous).await?;
     shelf::put_back(app, &scope, name, Some(bad));
     let Counted { calls, faults } = met;
     let told = format!(
@@ -137,16 +174,29 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
     let act = Act::command("roll_back_connector", "souk serve");
     let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
         // Another host that shares the store may have been first, or somebody with a key.
-        if connectors::choice_of(tx, text, name).await?.as_ref() == Some(choice) {
+        let is_first = connectors::choice_of(tx, text, name).await?.as_ref() == Some(choice);
+        if is_first {
             connectors::note_error(tx, (text, name, bad), Some(&told)).await?;
             connectors::choose(tx, &back).await?;
         }
-        Ok(())
+        Ok(is_first)
     });
-    if let Err(error) = audit::acting(act, written).await {
-        // It is looked at again, by the same counts, until the store takes it: what is at work is what the store has.
-        undo::take_back(app, &scope, name, Some(bad)).await;
-        return Err(error);
+    match audit::acting(act, written).await {
+        Ok(true) => {}
+        Ok(false) => {
+            // What they have chosen, which may be this one.
+            app.connectors.note_counted(text, &info);
+            let followed = following::catch_up(app, &scope, name).await;
+            if followed.is_err() {
+                undo::take_back(app, &scope, name, Some(bad)).await;
+            }
+            return followed;
+        }
+        Err(error) => {
+            // It is looked at again, by the same counts, until the store takes it: what is at work is what the store has.
+            undo::take_back(app, &scope, name, Some(bad)).await;
+            return Err(error);
+        }
     }
     app.sandbox
         .note_chosen(&scope, name, back.activated_at.micros(), Some(previous));
@@ -160,4 +210,28 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
         "a version broke soon after it was put to work: the one before is at work again"
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store that takes nothing has a version swapped less and less often, and never for good.
+    #[test]
+    fn what_cannot_be_written_is_tried_later_each_time() {
+        let mut waits = vec![longer(None)];
+        while waits.len() < 9 {
+            waits.push(longer(waits.last().copied()));
+        }
+        let seconds: Vec<u64> = waits.iter().map(Duration::as_secs).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        let tried = |wait| Stuck {
+            activated_at: Timestamp::from_micros(0),
+            tried_at: Instant::now(),
+            wait,
+        };
+        assert!(tried(Some(Duration::ZERO)).is_due());
+        assert!(!tried(Some(TRIED_AGAIN_MAX)).is_due());
+        assert!(!tried(None).is_due());
+    }
 }
