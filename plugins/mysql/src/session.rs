@@ -5,7 +5,7 @@
 use crate::frames::Frames;
 use crate::job::{Ask, Execute, Job, Prepare};
 use crate::settings::{self, Settings};
-use crate::startup::{Greeting, Login, SETUP};
+use crate::startup::{ALL_ROWS, Greeting, Login, SETUP};
 use crate::statements::{Statements, reads};
 use crate::{catalog, parameters, protocol};
 use souk_sdk::{Descriptor, Error, Input, Machine, Need, Request, Step};
@@ -82,6 +82,8 @@ enum Phase {
 enum Awaited {
     /// A statement that a session begins with.
     Setup,
+    /// That results have all their rows.
+    AllRows,
     /// How long a statement may run.
     Limit,
     Begin,
@@ -212,6 +214,7 @@ impl Session {
         for statement in SETUP {
             self.command(statement, Awaited::Setup, step);
         }
+        self.command(ALL_ROWS, Awaited::AllRows, step);
         self.limit(self.settings.statement_timeout_ms(), step);
         self.job = Some(Job::Setup);
     }

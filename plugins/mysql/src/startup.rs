@@ -23,15 +23,20 @@ const WANTED: u32 = NEEDED
     | can::PLUGIN_AUTH_LENENC
     | can::DEPRECATE_EOF;
 
-/// What a session begins with: words in which it speaks, times in UTC, results that no setting of the server's cuts, and nothing is written. Then the two settings that decide where a
-/// text ends are as the host reads statements; what includes them goes with them, and all others stay the server's.
+/// What a session begins with: words in which it speaks, times in UTC, and nothing is written. Then the two settings that decide where a text ends are
+/// as the host reads statements; what includes them goes with them, and all others stay the server's.
 pub const SETUP: [&str; 4] = [
     "SET NAMES utf8mb4",
-    "SET SESSION time_zone = '+00:00', SESSION sql_select_limit = 18446744073709551615",
+    "SET SESSION time_zone = '+00:00'",
     "SET SESSION TRANSACTION READ ONLY",
     "SET SESSION sql_mode = REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(@@SESSION.sql_mode, \
      'ANSI_QUOTES', ''), 'NO_BACKSLASH_ESCAPES', ''), 'ANSI', ''), 'ORACLE', ''), 'MSSQL', ''), 'POSTGRESQL', ''), 'MAXDB', ''), 'DB2', '')",
 ];
+
+/// And with results that no setting of the server's cuts.
+pub const ALL_ROWS: &str = "SET SESSION sql_select_limit = 18446744073709551615";
+/// The same where that is refused: servers that only speak this protocol count in 64 bits with a sign.
+pub const ALL_ROWS_SIGNED: &str = "SET SESSION sql_select_limit = 9223372036854775807";
 
 /// What a server says first.
 pub struct Greeting {

@@ -5,7 +5,7 @@ use crate::errors::ServerError;
 use crate::frames::{self, MESSAGE_BYTES_MAX};
 use crate::job::{Ask, Execute, Job, Prepare, no_result};
 use crate::protocol::{self, ERROR, OK, malformed};
-use crate::startup::Greeting;
+use crate::startup::{ALL_ROWS_SIGNED, Greeting};
 use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, SslMode, Step};
 
 /// A session and the step that it is making, for the frames that give it messages.
@@ -108,7 +108,7 @@ impl Session {
             (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
             (Some(awaited), Some(_)) => {
                 let awaited = *awaited;
-                self.simple(awaited, body)?;
+                self.simple(awaited, body, step)?;
                 true
             }
             // A server that closes a session may say why.
@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// The answer to a command that is answered by one message.
-    fn simple(&mut self, awaited: Awaited, body: &[u8]) -> Result<(), Error> {
+    fn simple(&mut self, awaited: Awaited, body: &[u8], step: &mut Step) -> Result<(), Error> {
         let error = match body.first() {
             Some(&OK) if awaited == Awaited::End => {
                 return match protocol::in_transaction(body)? {
@@ -143,6 +143,13 @@ impl Session {
             Some(&ERROR) => ServerError::read(body)?,
             _ => return Err(malformed()),
         };
+        if awaited == Awaited::AllRows {
+            // A server without the setting cuts nothing.
+            if !error.is_unknown_variable() {
+                self.command(ALL_ROWS_SIGNED, Awaited::Setup, step);
+            }
+            return Ok(());
+        }
         match (awaited, &mut self.job) {
             // What was meant for the statement may strike what goes with it, and what is there to be struck.
             (Awaited::Absorb, _) if error.is_cancelled() => Ok(()),

@@ -9,6 +9,8 @@ use common::{Wire, settings, wire};
 use souk_sdk::{ColumnType, ErrorClass, Limits, Request, SchemaFilter, Value};
 use souk_tests::wire::LIMITS;
 use souk_tests::{MariaDb, thousand_tables};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use stopping::wait_for;
 
@@ -364,6 +366,46 @@ fn no_setting_cuts_a_result() {
     let mut wire = wire(&server, &database);
     let answer = wire.query("SELECT id FROM items", vec![]).ok();
     assert_eq!(answer.rows, 1_000);
+}
+
+/// A way to the server on which the greatest number of 64 bits without a sign is none: so do servers that only speak MySQL's protocol. One session.
+fn signed(server: &MariaDb) -> u16 {
+    const REFUSED: &[u8; 20] = b"'refused-by-the-srv'";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let source = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    std::thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let (mut from, mut to) = (client.try_clone().unwrap(), source.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut &source, &mut &client));
+        let mut block = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = from.read(&mut block) {
+            // What a session begins with leaves at once.
+            let bytes = &mut block[..count];
+            let found = bytes
+                .windows(20)
+                .position(|it| it == b"18446744073709551615");
+            if let Some(place) = found {
+                bytes[place..place + 20].copy_from_slice(REFUSED);
+            }
+            to.write_all(bytes).unwrap();
+        }
+    });
+    port
+}
+
+/// Where the number that stands for all rows is refused, the next smaller one is taken, and results are whole.
+#[test]
+fn a_server_that_counts_with_a_sign_cuts_no_result() {
+    let server = MariaDb::start(&[]);
+    let database = server.database(ITEMS);
+    server.admin("SET GLOBAL sql_select_limit = 7");
+    let settings = settings(&server.user, &server.password, &database);
+    let mut wire = Wire::open(signed(&server), settings).unwrap();
+    let answer = wire.query("SELECT id FROM items", vec![]).ok();
+    assert_eq!(answer.rows, 1_000);
+    let limit = wire.scalar("SELECT @@SESSION.sql_select_limit");
+    assert_eq!(limit, "9223372036854775807");
 }
 
 /// A statement whose table was changed, or that the server has forgotten, answers as if nothing had been.
