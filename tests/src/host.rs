@@ -33,9 +33,8 @@ pub struct TestHost {
 }
 
 pub struct Builder {
-    binary: PathBuf,
-    /// It may be of another build than these tests.
-    is_given: bool,
+    /// It may be of another build than these tests. `None`: the one that belongs to them.
+    binary: Option<PathBuf>,
     command: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
@@ -66,8 +65,7 @@ impl TestHost {
     /// `souk serve` on SQLite in a directory of its own, allowed to dial the loopback interface.
     pub fn builder() -> Builder {
         Builder {
-            binary: binary(),
-            is_given: false,
+            binary: None,
             command: "serve".to_owned(),
             arguments: vec!["--allow-network".to_owned(), "127.0.0.0/8".to_owned()],
             environment: Vec::new(),
@@ -79,8 +77,7 @@ impl TestHost {
     /// `souk demo`, with nothing but what the command itself allows.
     pub fn demo() -> Builder {
         Builder {
-            binary: binary(),
-            is_given: false,
+            binary: None,
             command: "demo".to_owned(),
             arguments: Vec::new(),
             environment: Vec::new(),
@@ -256,8 +253,7 @@ impl Builder {
 
     /// Another build of souk than this one; its answers are not held against this one's document.
     pub fn binary(mut self, path: PathBuf) -> Builder {
-        self.binary = path;
-        self.is_given = true;
+        self.binary = Some(path);
         self
     }
 
@@ -277,8 +273,8 @@ impl Builder {
             base_url: String::new(),
             ready: Value::Null,
             data_dir,
-            binary: self.binary,
-            is_given: self.is_given,
+            is_given: self.binary.is_some(),
+            binary: self.binary.unwrap_or_else(binary),
             command: self.command,
             arguments: self.arguments,
             environment: self.environment,
