@@ -2,7 +2,8 @@
 //! of a table is all of it, and rows are not numbered. The first is computed here, the others are refused.
 
 use datafusion::sql::sqlparser::ast::{
-    CharacterLength, DataType, Expr, Statement, TableFactor, Visit, Visitor, visit_expressions_mut,
+    CharacterLength, DataType, Expr, Statement, TableFactor, Visit, Visitor, visit_expressions,
+    visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -11,6 +12,15 @@ use std::ops::ControlFlow;
 
 /// What stands for the value until it is put there.
 const VALUE: &str = "value";
+
+/// Whether something is cut. What that is written as has another name.
+pub fn cuts(statement: &Statement) -> bool {
+    let found = visit_expressions(statement, |expression| match expression {
+        Expr::Cast { data_type, .. } if length(data_type).is_some() => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Error> {
     if let ControlFlow::Break(error) = statement.visit(&mut Tables) {

@@ -19,7 +19,7 @@ use datafusion::error::Result as Planned;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{self, Statement, Visit, Visitor};
@@ -41,8 +41,13 @@ const NODES_DEPTH_MAX: usize = 450;
 pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     engine.clock().allow(query.limits.timeout_ms);
     let state = engine.begun();
-    let statement = parse(&state, &query.text)?;
-    let plan = engine.finish(state.statement_to_plan(statement))?;
+    let (statement, before) = parse(&state, &query.text)?;
+    let mut plan = engine.finish(state.statement_to_plan(statement))?;
+    if let Some(before) = before
+        && let Ok(before) = engine.finish(state.statement_to_plan(before))
+    {
+        plan = named(plan, &before).map_err(|error| errors::of_statement(&error))?;
+    }
     plan_is_bounded(&plan)?;
     read_only(&plan)?;
     let plan = bind(plan, query)?;
@@ -55,7 +60,8 @@ pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     rows(engine, stream, &query.limits)
 }
 
-fn parse(state: &SessionState, text: &str) -> Result<Parsed, Error> {
+/// A statement as it is carried out, and as it was before that if its columns had other names then.
+fn parse(state: &SessionState, text: &str) -> Result<(Parsed, Option<Parsed>), Error> {
     bounded(text)?;
     let parsed = state
         .sql_to_statement(text, &Dialect::PostgreSQL)
@@ -65,12 +71,32 @@ fn parse(state: &SessionState, text: &str) -> Result<Parsed, Error> {
             few_tables(&statement)?;
             escapes::rewrite(&mut statement)?;
             similar::rewrite(&mut statement)?;
+            let before = ignored::cuts(&statement).then(|| statement.clone());
             ignored::rewrite(&mut statement)?;
             series::check(state, &statement)?;
-            Ok(Parsed::Statement(statement))
+            Ok((Parsed::Statement(statement), before.map(Parsed::Statement)))
         }
         _ => Err(refused()),
     }
+}
+
+/// A plan whose columns are named as those of `before`.
+fn named(plan: LogicalPlan, before: &LogicalPlan) -> Planned<LogicalPlan> {
+    let (columns, wanted) = (plan.schema().columns(), before.schema().fields());
+    let names = wanted.iter().map(|field| field.name().as_str());
+    let pairs = columns.iter().zip(names.clone());
+    let has_them =
+        columns.len() != names.len() || pairs.clone().all(|(column, name)| column.name == name);
+    if has_them {
+        return Ok(plan);
+    }
+    let columns: Vec<Expr> = pairs
+        .map(|(column, name)| match column.name == name {
+            true => Expr::Column(column.clone()),
+            false => Expr::Column(column.clone()).alias(name),
+        })
+        .collect();
+    LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
 fn refused() -> Error {

@@ -633,6 +633,28 @@ fn nothing_that_is_asked_is_passed_over() {
     }
 }
 
+/// What is cut is named as what is not: a statement without AS keeps the names that its clients know. Where those would be the same twice, it is answered.
+#[test]
+fn what_is_cut_has_the_name_of_its_text() {
+    let (_directory, mut session) = file("t.csv", "s\nabc\n".as_bytes());
+    let mut names = |sql: &str| -> Vec<String> {
+        let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        let columns = answer.columns.iter();
+        columns.map(|column| column.name.clone()).collect()
+    };
+    for of in [
+        "CAST(s AS {}) FROM t",
+        "upper(s::{}), count(*) FROM t GROUP BY s::{}",
+        "* FROM (SELECT s::{} FROM t) x",
+        "CAST(s AS {}) FROM t UNION SELECT 'x'",
+    ] {
+        let sql = |kind: &str| format!("SELECT {}", of.replace("{}", kind));
+        assert_eq!(names(&sql("varchar(2)")), names(&sql("varchar")), "{of}");
+    }
+    let both = names("SELECT s, CAST(s AS varchar(2)) FROM t");
+    assert_eq!((both.len(), both[0].as_str()), (2, "s"));
+}
+
 /// A literal with a point is the decimal that it says, not the nearest float.
 #[test]
 fn decimals_are_compared_exactly() {
