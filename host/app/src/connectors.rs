@@ -1,6 +1,6 @@
 //! Which connectors run here: the bundled ones, those that were uploaded, and who chose which version.
 //!
-//! The store says what should run ([`souk_store::connectors`]); the sandbox is made to agree (`following`). A version that fails is left
+//! The store says what should run ([`souk_store::connectors`]); the sandbox is made to agree (`following`, `chosen`). A version that fails is left
 //! where it is: what ran before goes on. See docs/decisions/0006-uploaded-connectors-live-in-the-store.md.
 //!
 //! - here: what is seen of them;
@@ -12,6 +12,7 @@
 //! - `registry`: what this host remembers of them, with who compiles now (`turns`) and for how long (`compile_time`).
 
 mod canary;
+mod chosen;
 mod compile_time;
 mod counted;
 mod engines;

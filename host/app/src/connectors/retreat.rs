@@ -14,7 +14,7 @@ use souk_store::connectors::{self, Choice};
 use super::counted::Counted;
 use super::error::ConnectorError;
 use super::loaded::{find, scope_from};
-use super::{engines, following, shelf, undo};
+use super::{chosen, engines, shelf, undo};
 use crate::App;
 
 /// A version that was at work for so long has shown what it can do; what breaks then has another cause.
@@ -186,7 +186,7 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
         Ok(false) => {
             // What they have chosen, which may be this one.
             app.connectors.note_counted(text, &info);
-            let followed = following::catch_up(app, &scope, name).await;
+            let followed = chosen::catch_up(app, &scope, name).await;
             if followed.is_err() {
                 undo::take_back(app, &scope, name, Some(bad)).await;
             }

@@ -7,7 +7,7 @@ use souk_store::connectors::{self, Choice, canaries};
 use super::error::ConnectorError;
 use super::loaded::{active, find, scope_text, versions};
 use super::registry::key;
-use super::{canary, engines, following, health, shelf, undo};
+use super::{canary, chosen, engines, health, shelf, undo};
 use crate::App;
 use crate::detached::to_the_end;
 
@@ -132,7 +132,7 @@ async fn seen(
 ) -> Result<(ConnectorInfo, Option<String>), ConnectorError> {
     check_block(app, scope, name, is_staff).await?;
     // What another host has put to work a moment ago is what this takes the place of.
-    following::catch_up(app, scope, name).await?;
+    chosen::catch_up(app, scope, name).await?;
     let candidate = shelf::fetch(app, scope, name, version).await?;
     Ok((candidate, active(app, scope, name)))
 }
@@ -209,7 +209,7 @@ async fn take_off(
     reason: Option<String>,
 ) -> Result<ConnectorInfo, ConnectorError> {
     // What another host has put to work a moment ago is what is taken off.
-    following::catch_up(app, scope, name).await?;
+    chosen::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     if let Some((version, current)) = version.zip(active(app, scope, name))
         && version != current
@@ -314,7 +314,7 @@ async fn go_back(
 ) -> Result<ConnectorInfo, ConnectorError> {
     check_block(app, scope, name, is_staff).await?;
     // What another host has put to work a moment ago is what is gone back from.
-    following::catch_up(app, scope, name).await?;
+    chosen::catch_up(app, scope, name).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
     if let Some(beside) = canary::beside(app, scope, name, &current).await? {
         canary::end(app, &beside).await?;
@@ -365,7 +365,7 @@ pub async fn remove(
 }
 
 async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(), ConnectorError> {
-    following::catch_up(app, scope, name).await?;
+    chosen::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     let loaded = find(app, scope, name, version);
     let stored = connectors::get(&mut *app.db.read().await?, text, name, version).await?;

@@ -1,0 +1,79 @@
+//! Carrying out here what was chosen of a connector, by whichever host: the store has it.
+
+use souk_sandbox::{LoadError, Scope};
+use souk_store::connectors::{self, Choice};
+
+use super::error::ConnectorError;
+use super::loaded::{active, scope_from, scope_text};
+use super::{engines, shelf};
+use crate::App;
+
+/// What was chosen of this connector last, by whichever host, holds here too from now on: whoever changes something of it begins with that. Called
+/// under `changing`.
+pub(super) async fn catch_up(app: &App, scope: &Scope, name: &str) -> Result<(), ConnectorError> {
+    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    match choice {
+        Some(choice) => follow_choice(app, &choice).await,
+        None => Ok(()),
+    }
+}
+
+/// A choice is carried out once: what the operator's connector directory activates later stays.
+pub(super) async fn follow_choice(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
+    let place = (choice.scope.clone(), choice.name.clone());
+    let chosen_at = choice
+        .deactivated_at
+        .unwrap_or(choice.activated_at)
+        .micros();
+    let version = choice
+        .deactivated_at
+        .is_none()
+        .then_some(choice.version.as_str());
+    let scope = scope_from(&choice.scope);
+    app.sandbox
+        .note_chosen(&scope, &choice.name, chosen_at, version);
+    if app.connectors.applied.lock().get(&place) == Some(choice) {
+        return Ok(());
+    }
+    match carry_out(app, choice).await {
+        Ok(()) => {}
+        // The store is away, and says so again when it is back.
+        Err(ConnectorError::Store(error)) => return Err(error.into()),
+        // A bundled version that an older host brought along: the one of this host takes its place.
+        Err(ConnectorError::NotFound) => tracing::info!(
+            scope = choice.scope,
+            name = choice.name,
+            version = choice.version,
+            "the chosen version is not here"
+        ),
+        Err(error) => {
+            tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error, "cannot activate the chosen version")
+        }
+    }
+    app.connectors.applied.lock().insert(place, choice.clone());
+    Ok(())
+}
+
+async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
+    let (scope, name) = (scope_from(&choice.scope), choice.name.as_str());
+    if choice.deactivated_at.is_some() {
+        return match app.sandbox.deactivate(&scope, name) {
+            Ok(_) | Err(LoadError::NotActive { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+    }
+    if active(app, &scope, name).as_deref() == Some(&choice.version) {
+        return Ok(());
+    }
+    let candidate = shelf::fetch(app, &scope, name, &choice.version).await?;
+    let activated = match engines::claim(app, &scope, &candidate.engine_ids).await {
+        Ok(()) => app
+            .sandbox
+            .activate(&scope, name, &choice.version)
+            .await
+            .map_err(ConnectorError::from),
+        Err(error) => Err(error),
+    };
+    shelf::put_back(app, &scope, name, choice.previous_version.as_deref());
+    activated.map(|info| app.connectors.note_counted(&choice.scope, &info))
+}
