@@ -192,7 +192,7 @@ async fn http(
         let mut exhausted = None;
         let received = tokio::select! {
             Some(exchanged) = exchanges.next() => match exchanged {
-                Ok((response, held)) => Received::Response(response, held),
+                Ok((answer, held)) => Received::Response(answer, held),
                 Err(Failed { failure, exhausted: short }) => {
                     exhausted = short;
                     Received::RequestFailed(failure)

@@ -10,7 +10,7 @@ use super::guests::broken;
 use crate::{
     fault::Fault,
     memory::HeldMemory,
-    v1::{HttpFailure, HttpRequest, HttpResponse, Pause, Received, TlsHandshake, TlsRecords},
+    v1::{HttpAnswer, HttpFailure, HttpRequest, Pause, Received, TlsHandshake, TlsRecords},
     wire::{Dialer, HttpOrigin},
 };
 
@@ -61,7 +61,7 @@ const PROTOCOL_BYTES_MAX: usize = 255;
 
 pub(super) type Exchange = BoxFuture<'static, Exchanged>;
 /// A response with the memory that it holds, or why there is none.
-pub(super) type Exchanged = Result<(HttpResponse, Option<HeldMemory>), Failed>;
+pub(super) type Exchanged = Result<(HttpAnswer, Option<HeldMemory>), Failed>;
 
 /// An HTTP request that failed.
 pub(super) struct Failed {

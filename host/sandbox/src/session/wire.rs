@@ -348,7 +348,7 @@ impl WireSession {
             if self.is_in_turns(lease) {
                 return Poll::Ready(Turn::Heavy(received));
             }
-            return Poll::Ready(self.receive(lease, received.input()));
+            return Poll::Ready(self.receive(lease, received.input(&received.headers())));
         }
     }
 
@@ -358,9 +358,9 @@ impl WireSession {
             Wire::Tcp { .. } => BUFFER.with_borrow_mut(|buffer| self.poll_bytes(cx, lease, buffer)),
             Wire::Http { exchanges, .. } => {
                 let received = match ready!(Pin::new(exchanges).poll_next(cx)) {
-                    Some(Ok((response, held))) => {
+                    Some(Ok((answer, held))) => {
                         self.exhausted = None;
-                        Received::Response(response, held)
+                        Received::Response(answer, held)
                     }
                     Some(Err(failed)) => {
                         self.exhausted = failed.exhausted;
@@ -376,7 +376,7 @@ impl WireSession {
                 if received.bytes() > INLINE_RESPONSE_MAX || self.is_in_turns(lease) {
                     return Poll::Ready(Turn::Heavy(received));
                 }
-                Poll::Ready(self.receive(lease, received.input()))
+                Poll::Ready(self.receive(lease, received.input(&received.headers())))
             }
         }
     }

@@ -15,6 +15,8 @@ mod types;
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::HeaderMap;
 use wasmtime::{Store, UpdateDeadline, component::ResourceAny};
 
 pub(crate) use budget::Budget;
@@ -130,13 +132,21 @@ impl Call {
     }
 }
 
+/// A response as it came. Nothing in it is copied before the guest gets it.
+pub(crate) struct HttpAnswer {
+    pub id: u32,
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
 /// An input that outlives the wire's buffer.
 pub(crate) enum Received {
     Bytes(Vec<u8>),
     TlsEstablished,
     /// With the memory that it holds until the guest has it.
     Response(
-        HttpResponse,
+        HttpAnswer,
         #[expect(dead_code, reason = "given back when the response is dropped")] Option<HeldMemory>,
     ),
     RequestFailed(HttpFailure),
@@ -146,11 +156,32 @@ pub(crate) enum Received {
 }
 
 impl Received {
-    pub fn input(&self) -> Input<'_> {
+    /// The headers that the guest gets: those whose values are text.
+    pub fn headers(&self) -> Vec<SentHeader<'_>> {
+        let Received::Response(answer, _) = self else {
+            return Vec::new();
+        };
+        let mut headers = Vec::with_capacity(answer.headers.len());
+        headers.extend(answer.headers.iter().filter_map(|(name, value)| {
+            Some(SentHeader {
+                name: name.as_str(),
+                value: value.to_str().ok()?,
+            })
+        }));
+        headers
+    }
+
+    /// `headers`: its own.
+    pub fn input<'a>(&'a self, headers: &'a [SentHeader<'a>]) -> Input<'a> {
         match self {
             Received::Bytes(bytes) => Input::Bytes(bytes),
             Received::TlsEstablished => Input::TlsEstablished,
-            Received::Response(response, _) => Input::Response(response),
+            Received::Response(answer, _) => Input::Response(HttpResponse {
+                id: answer.id,
+                status: answer.status,
+                headers,
+                body: &answer.body,
+            }),
             Received::RequestFailed(failure) => Input::RequestFailed(failure),
             Received::Closed => Input::Closed,
             Received::Woken(id) => Input::Woken(*id),
@@ -162,7 +193,7 @@ impl Received {
     pub fn bytes(&self) -> usize {
         match self {
             Received::Bytes(bytes) => bytes.len(),
-            Received::Response(response, _) => response.body.len(),
+            Received::Response(answer, _) => answer.body.len(),
             _ => 0,
         }
     }
@@ -238,7 +269,9 @@ impl<T: GuestState> Guest<T> {
             },
             Call::Receive(received) => {
                 let receive = self.functions.receive();
-                receive.call_async(store, (session, received.input())).await
+                let headers = received.headers();
+                let input = received.input(&headers);
+                receive.call_async(store, (session, input)).await
             }
             Call::Cancel(id) => {
                 self.functions
@@ -360,4 +393,42 @@ fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) ->
     });
     store.set_epoch_deadline(1);
     store
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    /// A guest gets each header whose value is text, as often as it came.
+    #[test]
+    fn a_response_reaches_a_guest_as_it_came() {
+        let mut headers = HeaderMap::new();
+        let came: [(&'static str, &[u8]); 3] = [
+            ("set-cookie", b"a=1"),
+            ("x-name", b"\xff"),
+            ("set-cookie", b"b=2"),
+        ];
+        for (name, value) in came {
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
+        }
+        let answer = HttpAnswer {
+            id: 7,
+            status: 201,
+            headers,
+            body: Bytes::from_static(b"{}"),
+        };
+        let received = Received::Response(answer, None);
+        assert_eq!(received.bytes(), 2);
+        let headers = received.headers();
+        let Input::Response(response) = received.input(&headers) else {
+            panic!("it is a response");
+        };
+        let told = response.headers.iter();
+        let told: Vec<_> = told.map(|header| (header.name, header.value)).collect();
+        assert_eq!(told, [("set-cookie", "a=1"), ("set-cookie", "b=2")]);
+        assert_eq!((response.id, response.status), (7, 201));
+        assert_eq!(response.body, b"{}");
+    }
 }

@@ -92,11 +92,20 @@ pub(crate) struct Settings<'a> {
     pub json: &'a str,
 }
 
-#[derive(ComponentType, Lift, Lower, Clone, Debug)]
+/// Of a request.
+#[derive(ComponentType, Lift, Clone, Debug)]
 #[component(record)]
 pub(crate) struct Header {
     pub name: String,
     pub value: String,
+}
+
+/// Of a response.
+#[derive(ComponentType, Lower, Clone, Copy)]
+#[component(record)]
+pub(crate) struct SentHeader<'a> {
+    pub name: &'a str,
+    pub value: &'a str,
 }
 
 #[derive(ComponentType, Lift, Clone, Debug)]
@@ -113,13 +122,13 @@ pub(crate) struct HttpRequest {
     pub response_bytes_max: u64,
 }
 
-#[derive(ComponentType, Lower, Clone, Debug)]
+#[derive(ComponentType, Lower, Clone, Copy)]
 #[component(record)]
-pub(crate) struct HttpResponse {
+pub(crate) struct HttpResponse<'a> {
     pub id: u32,
     pub status: u16,
-    pub headers: Vec<Header>,
-    pub body: Vec<u8>,
+    pub headers: &'a [SentHeader<'a>],
+    pub body: &'a [u8],
 }
 
 #[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +167,7 @@ pub(crate) enum Input<'a> {
     #[component(name = "tls-established")]
     TlsEstablished,
     #[component(name = "response")]
-    Response(&'a HttpResponse),
+    Response(HttpResponse<'a>),
     #[component(name = "request-failed")]
     RequestFailed(&'a HttpFailure),
     #[component(name = "closed")]

@@ -13,7 +13,7 @@ use super::Account;
 use crate::{
     fault::MEMORY_EXHAUSTED,
     memory::{HeldMemory, MemoryAccount, hold},
-    v1::{Header, HttpRequest, HttpResponse},
+    v1::{Header, HttpAnswer, HttpRequest},
 };
 
 /// Requests and responses of seller APIs are small; this bounds what a connector may ask for.
@@ -253,30 +253,20 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// Sends it and reads the whole response.
-    pub async fn exchange(self) -> Result<(HttpResponse, Option<HeldMemory>), Error> {
+    pub async fn exchange(self) -> Result<(HttpAnswer, Option<HeldMemory>), Error> {
         let body = Body {
             account: self.account,
             held: None,
         };
         let exchange = (self.client).send(self.request, self.within, self.bytes_max, body);
         let (answer, body) = exchange.await?;
-        let bytes = answer.body?;
-        let headers = answer.head.headers.iter();
-        let headers = headers
-            .filter_map(|(name, value)| {
-                Some(Header {
-                    name: name.as_str().to_owned(),
-                    value: value.to_str().ok()?.to_owned(),
-                })
-            })
-            .collect();
-        let response = HttpResponse {
+        let answer = HttpAnswer {
             id: self.id,
             status: answer.head.status.as_u16(),
-            headers,
-            body: bytes.into(),
+            headers: answer.head.headers,
+            body: answer.body?,
         };
-        Ok((response, body.held))
+        Ok((answer, body.held))
     }
 }
 
