@@ -98,6 +98,10 @@ impl<A> Connector<A> {
         &self.0.bounds
     }
 
+    pub fn account(&self) -> &A {
+        &self.0.reach.account
+    }
+
     /// Connections that are open, in use or not.
     pub fn open(&self) -> usize {
         self.0.open.load(Ordering::Relaxed)

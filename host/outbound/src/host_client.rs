@@ -74,6 +74,11 @@ impl<A: Account> HostClient<A> {
         }))
     }
 
+    /// On whose account its connections are made.
+    pub fn account(&self) -> &A {
+        self.0.connector.account()
+    }
+
     /// Sends a request, whose URI is a path and whose header names the host, and reads the answer. A request that was not written at all,
     /// because the connection that was kept for it had been closed, is sent again; no other is. `counts` comes back with the answer.
     pub fn send<C: Counts>(

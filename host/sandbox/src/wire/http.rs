@@ -12,7 +12,7 @@ use url::Url;
 use super::Account;
 use crate::{
     fault::MEMORY_EXHAUSTED,
-    memory::{HeldMemory, MemoryAccount, hold},
+    memory::{HeldMemory, hold},
     v1::{Header, HttpAnswer, HttpRequest},
 };
 
@@ -50,7 +50,6 @@ pub(crate) struct Origin {
     /// The base URL's path without its last slash.
     base_path: String,
     attach: Vec<(HeaderName, HeaderValue)>,
-    memory: MemoryAccount,
 }
 
 impl Origin {
@@ -104,7 +103,6 @@ impl Origin {
                 ))
             })
             .collect::<Result<_, String>>()?;
-        let memory = account.memory.clone();
         let reach = Reach {
             egress: egress.clone(),
             egress_plain: egress.clone(),
@@ -125,7 +123,6 @@ impl Origin {
                 .map_err(|_| "the base URL's host cannot be sent".to_owned())?,
             base_path: url.path().trim_end_matches('/').to_owned(),
             attach,
-            memory,
         })
     }
 
@@ -232,7 +229,6 @@ impl HttpOrigin {
     pub fn checked(&self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
         Ok(Checked {
             client: self.client.clone(),
-            account: self.origin.memory.clone(),
             id: request.id,
             bytes_max: request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize,
             within: Duration::from_millis(u64::from(request.timeout_ms)),
@@ -244,7 +240,6 @@ impl HttpOrigin {
 /// A request that may be sent.
 pub(crate) struct Checked {
     client: HostClient<Account>,
-    account: MemoryAccount,
     id: u32,
     bytes_max: usize,
     within: Duration,
@@ -255,7 +250,7 @@ impl Checked {
     /// Sends it and reads the whole response.
     pub async fn exchange(self) -> Result<(HttpAnswer, Option<HeldMemory>), Error> {
         let body = Body {
-            account: self.account,
+            client: self.client.clone(),
             held: None,
         };
         let exchange = (self.client).send(self.request, self.within, self.bytes_max, body);
@@ -272,13 +267,15 @@ impl Checked {
 
 /// The memory of a response's body.
 struct Body {
-    account: MemoryAccount,
+    /// Has the account. The session's own: what all sessions of a company count would be fetched from another core for each exchange.
+    client: HostClient<Account>,
     held: Option<HeldMemory>,
 }
 
 impl Counts for Body {
     fn hold(&mut self, bytes: usize) -> Result<(), Error> {
-        hold(&mut self.held, &self.account, bytes).map_err(|refused| {
+        let account = &self.client.account().memory;
+        hold(&mut self.held, account, bytes).map_err(|refused| {
             let message = refused.fault().message;
             Error::new(ErrorKind::Exhausted(MEMORY_EXHAUSTED), message)
         })
@@ -288,7 +285,7 @@ impl Counts for Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tenants::Tenants;
+    use crate::{memory::MemoryAccount, tenants::Tenants};
 
     fn origin(base_url: &str) -> Result<Origin, String> {
         let tenant = Tenants::default().of("company");
