@@ -55,8 +55,8 @@ pub(crate) async fn open(
             Ok(Opened::Wire(Box::new(wire)))
         }
         Target::Http(origin) => {
-            let origin = HttpOrigin::new(origin.clone());
-            let guest = http(pool, guest(pool, place).await?, &origin).await?;
+            let mut origin = HttpOrigin::new(origin.clone());
+            let guest = http(pool, guest(pool, place).await?, &mut origin).await?;
             Ok(Opened::Wire(Box::new(OpenWire::Http(guest, origin))))
         }
         Target::Directory(path) => directory(pool, path, None).await.map(Opened::Directory),
@@ -150,7 +150,7 @@ async fn tcp(
 async fn http(
     pool: &Pool,
     guest: Kept<WireState>,
-    origin: &HttpOrigin,
+    origin: &mut HttpOrigin,
 ) -> Result<Kept<WireState>, Fault> {
     let (mut guest, mut step) = call(guest, Call::Start).await?;
     let mut exchanges = FuturesUnordered::new();

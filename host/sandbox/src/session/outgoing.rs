@@ -121,7 +121,7 @@ pub(super) fn handshake(asked: TlsHandshake) -> Result<Handshake, Fault> {
 
 /// An HTTP request under way, which waits for its turn first.
 pub(super) fn exchange(
-    origin: &HttpOrigin,
+    origin: &mut HttpOrigin,
     request: HttpRequest,
     pace: &mut Pace,
 ) -> Result<Exchange, Fault> {

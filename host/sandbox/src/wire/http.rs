@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
 use http_body_util::Full;
 use souk_outbound::{Bounds, Counts, EgressPolicy, Error, ErrorKind, HostClient, Reach, Trust};
 use url::Url;
@@ -23,6 +23,11 @@ const RESPONSE_HEAD_BYTES_MAX: usize = 408 << 10;
 const PATH_BYTES_MAX: usize = 8 << 10;
 /// Connections that one session keeps alive: one for each request that it may have in flight.
 const IDLE_MAX: usize = 8;
+/// Headers that a session remembers, and the bytes of one: most requests have no more, and tokens are no longer. They are on nobody's account.
+const KNOWN_HEADERS_MAX: usize = 8;
+const KNOWN_HEADER_BYTES_MAX: usize = 4 << 10;
+/// Headers of each request that are neither the connector's nor attached: whom it is sent to, and how long it is.
+const OWN_HEADERS: usize = 2;
 
 /// Headers about the connection itself, or about who is spoken to: the host's business.
 const HOST_HEADERS: &[&str] = &[
@@ -127,14 +132,18 @@ impl Origin {
     }
 
     /// Checks a connector's request and turns it into one to this origin.
-    fn request(&self, request: HttpRequest) -> Result<Request<Full<Bytes>>, RefusedRequest> {
+    fn request(
+        &self,
+        request: HttpRequest,
+        known: &mut Known,
+    ) -> Result<Request<Full<Bytes>>, RefusedRequest> {
         let method = Method::from_bytes(request.method.as_bytes())
             .ok()
             .filter(|method| !matches!(*method, Method::CONNECT | Method::TRACE))
             .ok_or_else(|| {
                 RefusedRequest(format!("the method {:?} is not sent", request.method))
             })?;
-        let target = self.target(&request.path)?;
+        let target = self.target(&request.path, &mut known.target)?;
         let mut built = Request::new(Full::new(Bytes::from(request.body)));
         *built.method_mut() = method;
         *built.uri_mut() = Uri::from(target);
@@ -143,28 +152,31 @@ impl Origin {
                 "more than {REQUEST_HEADERS_MAX} headers"
             )));
         }
-        let headers = built.headers_mut();
+        let all = OWN_HEADERS + request.headers.len() + self.attach.len();
+        let mut headers = HeaderMap::with_capacity(all);
         headers.insert(header::HOST, self.authority.clone());
-        for Header { name, value } in &request.headers {
-            // In lower case from here on.
-            let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| RefusedRequest(format!("{name:?} is no header name")))?;
-            if HOST_HEADERS.contains(&name.as_str()) {
-                return Err(RefusedRequest(format!("the header {name} is the host's")));
-            }
-            let value = HeaderValue::from_str(value).map_err(|_| {
-                RefusedRequest(format!("the value of header {name} cannot be sent"))
-            })?;
+        for (place, header) in request.headers.into_iter().enumerate() {
+            let (name, value) = known.header(place, header)?;
             headers.append(name, value);
         }
         for (name, value) in &self.attach {
             headers.insert(name.clone(), value.clone());
         }
+        *built.headers_mut() = headers;
         Ok(built)
     }
 
     /// The base path and the connector's, which must stay below it.
-    fn target(&self, path: &str) -> Result<PathAndQuery, RefusedRequest> {
+    fn target(
+        &self,
+        path: &str,
+        known: &mut Option<PathAndQuery>,
+    ) -> Result<PathAndQuery, RefusedRequest> {
+        if let Some(target) = &*known
+            && target.as_str().strip_prefix(&self.base_path) == Some(path)
+        {
+            return Ok(target.clone());
+        }
         let refuse = |reason: &str| RefusedRequest(format!("the path {path:?} {reason}"));
         if !path.starts_with('/') {
             return Err(refuse("does not begin with /"));
@@ -184,15 +196,74 @@ impl Origin {
         if segments.split('/').any(is_dots) {
             return Err(refuse("leaves the base URL"));
         }
-        format!("{}{path}", self.base_path)
-            .parse()
-            .map_err(|_| refuse("cannot be sent"))
+        let mut target = String::with_capacity(self.base_path.len() + path.len());
+        target.push_str(&self.base_path);
+        target.push_str(path);
+        let target = PathAndQuery::try_from(target).map_err(|_| refuse("cannot be sent"))?;
+        Ok(known.insert(target).clone())
+    }
+}
+
+/// What a session's last request said, as it was sent. The next one says most of it again, which is then neither checked nor copied.
+#[derive(Default)]
+struct Known {
+    target: Option<PathAndQuery>,
+    /// By their places.
+    headers: Vec<KnownHeader>,
+}
+
+struct KnownHeader {
+    /// As the connector wrote it.
+    written: String,
+    name: HeaderName,
+    value: HeaderValue,
+}
+
+impl Known {
+    fn header(
+        &mut self,
+        place: usize,
+        header: Header,
+    ) -> Result<(HeaderName, HeaderValue), RefusedRequest> {
+        if let Some(known) = self.headers.get(place)
+            && known.written == header.name
+            && known.value.as_bytes() == header.value.as_bytes()
+        {
+            return Ok((known.name.clone(), known.value.clone()));
+        }
+        let Header {
+            name: written,
+            value,
+        } = header;
+        let bytes = written.len() + value.len();
+        // In lower case from here on.
+        let name = HeaderName::from_bytes(written.as_bytes())
+            .map_err(|_| RefusedRequest(format!("{written:?} is no header name")))?;
+        if HOST_HEADERS.contains(&name.as_str()) {
+            return Err(RefusedRequest(format!("the header {name} is the host's")));
+        }
+        let value = HeaderValue::try_from(value)
+            .map_err(|_| RefusedRequest(format!("the value of header {name} cannot be sent")))?;
+        if place < KNOWN_HEADERS_MAX && bytes <= KNOWN_HEADER_BYTES_MAX {
+            let known = KnownHeader {
+                written,
+                name: name.clone(),
+                value: value.clone(),
+            };
+            match self.headers.get_mut(place) {
+                Some(before) => *before = known,
+                None if place == self.headers.len() => self.headers.push(known),
+                // Behind one that is too long.
+                None => {}
+            }
+        }
+        Ok((name, value))
     }
 }
 
 /// `.` and `..`, also percent-encoded, also with an encoded slash beside them.
 fn is_dots(segment: &str) -> bool {
-    if !segment.contains(['.', '%']) {
+    if !segment.bytes().any(|byte| matches!(byte, b'.' | b'%')) {
         return false;
     }
     let lower = segment.to_ascii_lowercase();
@@ -215,6 +286,7 @@ pub(crate) struct RefusedRequest(pub String);
 pub(crate) struct HttpOrigin {
     origin: Arc<Origin>,
     client: HostClient<Account>,
+    known: Known,
 }
 
 impl HttpOrigin {
@@ -222,17 +294,18 @@ impl HttpOrigin {
         HttpOrigin {
             client: origin.client.apart(),
             origin,
+            known: Known::default(),
         }
     }
 
     /// Checks a request, which is not sent yet.
-    pub fn checked(&self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
+    pub fn checked(&mut self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
         Ok(Checked {
             client: self.client.clone(),
             id: request.id,
             bytes_max: request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize,
             within: Duration::from_millis(u64::from(request.timeout_ms)),
-            request: self.origin.request(request)?,
+            request: self.origin.request(request, &mut self.known)?,
         })
     }
 }
@@ -331,15 +404,20 @@ mod tests {
         }
     }
 
+    /// The first of a session.
+    fn first(
+        origin: &Origin,
+        request: HttpRequest,
+    ) -> Result<Request<Full<Bytes>>, RefusedRequest> {
+        origin.request(request, &mut Known::default())
+    }
+
     /// Whatever path a connector names, the request stays below the base URL.
     #[test]
     fn a_path_stays_below_the_base_url() {
         let origin = origin("https://api.example.com/v2/").unwrap();
-        let target = |path: &str| {
-            origin
-                .request(request(path, &[]))
-                .map(|built| built.uri().to_string())
-        };
+        let target =
+            |path: &str| first(&origin, request(path, &[])).map(|built| built.uri().to_string());
         assert_eq!(target("/").unwrap(), "/v2/");
         assert_eq!(target("/a/b?c=../d").unwrap(), "/v2/a/b?c=../d");
         assert_eq!(target("//evil.example/x").unwrap(), "/v2//evil.example/x");
@@ -368,12 +446,8 @@ mod tests {
     #[test]
     fn headers_of_the_connection_are_the_hosts() {
         let origin = origin("http://api.example.com:8080").unwrap();
-        let built = origin
-            .request(request(
-                "/",
-                &[("X-Asset-ID", "a"), ("x-api-key", "forged")],
-            ))
-            .unwrap();
+        let headers = [("X-Asset-ID", "a"), ("x-api-key", "forged")];
+        let built = first(&origin, request("/", &headers)).unwrap();
         assert_eq!(built.headers()["host"], "api.example.com:8080");
         assert_eq!(built.headers()["x-api-key"], "secret");
         assert_eq!(built.headers()["x-asset-id"], "a");
@@ -387,19 +461,51 @@ mod tests {
             "a b",
             "",
         ] {
-            assert!(
-                origin.request(request("/", &[(bad, "x")])).is_err(),
-                "{bad:?}"
-            );
+            let built = first(&origin, request("/", &[(bad, "x")]));
+            assert!(built.is_err(), "{bad:?}");
         }
-        assert!(
-            origin
-                .request(request("/", &[("x-a", "line\nbreak")]))
-                .is_err()
-        );
+        assert!(first(&origin, request("/", &[("x-a", "line\nbreak")])).is_err());
         let mut connect = request("/", &[]);
         connect.method = "CONNECT".into();
-        assert!(origin.request(connect).is_err());
+        assert!(first(&origin, connect).is_err());
+    }
+
+    /// What was said before is sent as if it were new, and what differs is checked as the first was; little is kept of it.
+    #[test]
+    fn what_is_said_again_is_sent_again() {
+        let origin = origin("https://api.example.com/v2").unwrap();
+        let mut known = Known::default();
+        let mut sent = |path: &str, headers: &[(&str, &str)]| {
+            let built = origin.request(request(path, headers), &mut known).ok()?;
+            let all = built.headers().iter();
+            let mut all: Vec<_> = all
+                .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+                .filter(|line| !line.starts_with("host: ") && !line.starts_with("x-api-key: "))
+                .collect();
+            all.insert(0, built.uri().to_string());
+            Some(all)
+        };
+        let (one, two) = (("Authorization", "one"), ("authorization", "two"));
+        let (kind, name) = (("X-Kind", "k"), ("x-name", "n"));
+        for _ in 0..2 {
+            let all = ["/v2/a?b", "authorization: one", "x-kind: k"];
+            assert_eq!(sent("/a?b", &[one, kind]).unwrap(), all);
+        }
+        let all = ["/v2/a?c", "authorization: two", "x-kind: k", "x-name: n"];
+        assert_eq!(sent("/a?c", &[two, kind, name]).unwrap(), all);
+        let all = ["/v2/a", "x-kind: k", "authorization: two"];
+        assert_eq!(sent("/a", &[kind, two]).unwrap(), all);
+        assert_eq!(sent("/a", &[]).unwrap(), ["/v2/a"]);
+        assert!(sent("/a/..", &[]).is_none() && sent("/", &[("host", "k")]).is_none());
+        assert!(sent("/", &[("X-Kind", "k\n")]).is_none());
+        let long = "x".repeat(KNOWN_HEADER_BYTES_MAX);
+        for _ in 0..2 {
+            let all = sent("/", &[("x-long", long.as_str()); 2 * KNOWN_HEADERS_MAX]).unwrap();
+            assert_eq!(all.len(), 1 + 2 * KNOWN_HEADERS_MAX);
+        }
+        sent("/", &[kind; 2 * KNOWN_HEADERS_MAX]).unwrap();
+        assert_eq!(known.headers.len(), KNOWN_HEADERS_MAX);
+        assert!(known.headers.iter().all(|header| header.value == "k"));
     }
 
     #[test]
