@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::mpsc;
+use std::time::Instant;
 
 use http::Uri;
 use tokio::sync::Semaphore;
@@ -83,7 +84,8 @@ impl<A: Account> Either<A> {
         match self {
             Either::Any(client) => client.send(request, within, 1 << 10).await,
             Either::One(client) => {
-                let sent = client.send(request, within, 1 << 10, ());
+                let until = Instant::now() + within;
+                let sent = client.send(request, until, 1 << 10, ());
                 sent.await.map(|(answer, ())| answer)
             }
         }

@@ -2,7 +2,7 @@
 //! does for any number of hosts and users (a key and a boxed future for each request, a task that waits for each connection to be free)
 //! would cost a tenth of an exchange here; a list of connections is enough.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Instant};
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, Uri};
@@ -12,7 +12,7 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use crate::{
     Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
@@ -80,18 +80,19 @@ impl<A: Account> HostClient<A> {
     }
 
     /// Sends a request, whose URI is a path and whose header names the host, and reads the answer. A request that was not written at all,
-    /// because the connection that was kept for it had been closed, is sent again; no other is. `counts` comes back with the answer.
+    /// because the connection that was kept for it had been closed, is sent again; no other is. It ends at `until`, with or without an answer. `counts`
+    /// comes back with the answer.
     pub fn send<C: Counts>(
         &self,
         request: Request<Full<Bytes>>,
-        within: Duration,
+        until: Instant,
         body_bytes_max: usize,
         mut counts: C,
     ) -> impl Future<Output = Result<(Answer, C), Error>> + Send + use<A, C> {
         let kept = self.0.clone();
         async move {
             let exchange = kept.exchange(request, body_bytes_max, &mut counts);
-            let answer = timeout(within, exchange)
+            let answer = timeout_at(until.into(), exchange)
                 .await
                 .unwrap_or_else(|_| Err(Error::new(ErrorKind::Timeout, "no answer in time")));
             answer.map(|answer| (answer, counts))

@@ -179,7 +179,7 @@ async fn http(
                 .checked(request)
                 .map_err(|refused| broken(refused.0))?;
             exchanges.push(async move {
-                let exchanged = checked.exchange().await;
+                let exchanged = checked.exchange(Instant::now()).await;
                 exchanged.map_err(|error| Failed::new(id, error))
             });
         }

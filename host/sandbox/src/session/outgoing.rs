@@ -124,9 +124,10 @@ pub(super) fn exchange(
     origin: &mut HttpOrigin,
     request: HttpRequest,
     pace: &mut Pace,
+    now: Instant,
 ) -> Result<Exchange, Fault> {
     let id = request.id;
-    let wait = pace.next(Instant::now());
+    let wait = pace.next(now);
     let checked = origin
         .checked(request)
         .map_err(|refused| broken(refused.0))?;
@@ -136,7 +137,7 @@ pub(super) fn exchange(
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
-        let exchanged = checked.exchange().await;
+        let exchanged = checked.exchange(now + wait).await;
         exchanged.map_err(|error| Failed::new(id, error))
     });
     Ok(Box::into_pin(exchange))

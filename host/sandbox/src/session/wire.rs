@@ -181,7 +181,7 @@ impl WireSession {
             let done = match turn {
                 Turn::Pool if self.is_in_turns(lease) => self.take_jobs_in_turns(lease).await,
                 Turn::Pool => self.take_jobs(lease),
-                Turn::Step(result) => self.apply(lease, result, None),
+                Turn::Step(result) => self.apply(lease, result, None, None),
                 Turn::Heavy(received) => self.receive_in_turns(lease, received).await,
                 Turn::Broke(error) => Err(End::Broke(reset(error))),
                 Turn::Alarm => self.sound_alarm(lease),

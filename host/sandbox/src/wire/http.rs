@@ -1,7 +1,10 @@
 //! HTTP requests to one origin, over connections kept alive for one session. A connector names a path below the base URL; it never leaves
 //! it, and it says nothing about the connection or in somebody else's name. A response is read no further than asked for.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
@@ -320,13 +323,14 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Sends it and reads the whole response.
-    pub async fn exchange(self) -> Result<(HttpAnswer, Option<HeldMemory>), Error> {
+    /// Sends it and reads the whole response, which may take its time from `now` on.
+    pub async fn exchange(self, now: Instant) -> Result<(HttpAnswer, Option<HeldMemory>), Error> {
         let body = Body {
             client: self.client.clone(),
             held: None,
         };
-        let exchange = (self.client).send(self.request, self.within, self.bytes_max, body);
+        let until = now + self.within;
+        let exchange = (self.client).send(self.request, until, self.bytes_max, body);
         let (answer, body) = exchange.await?;
         let answer = HttpAnswer {
             id: self.id,

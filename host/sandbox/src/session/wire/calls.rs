@@ -105,7 +105,7 @@ impl WireSession {
         let result = guest.submit(id, &job.request);
         self.sample(lease);
         lease.in_flight.push(Submitted::new(id, job, now));
-        self.apply(lease, result, Some(id))
+        self.apply(lease, result, Some(id), None)
     }
 
     /// The number of a request, if somebody still waits for it.
@@ -153,11 +153,14 @@ impl WireSession {
             };
             let call = Call::Submit(id, job.request.clone());
             lease.in_flight.push(Submitted::new(id, job, now));
-            let result = self.call_in_turns(lease, call).await?;
-            self.apply(lease, result, Some(id))?;
+            let (result, at) = self.call_in_turns(lease, call, Some(now)).await?;
+            self.apply(lease, result, Some(id), at)?;
             if self.read >= GO_BYTES {
                 self.give_way(lease).await?;
             }
+        }
+        if !self.nudged {
+            return Ok(());
         }
         self.leave_gone(lease, Instant::now())
     }
@@ -167,8 +170,9 @@ impl WireSession {
         lease: &mut Lease,
         received: Received,
     ) -> Result<(), End> {
-        let result = self.call_in_turns(lease, Call::Receive(received)).await?;
-        self.apply(lease, result, None)
+        let call = Call::Receive(received);
+        let (result, at) = self.call_in_turns(lease, call, None).await?;
+        self.apply(lease, result, None, at)
     }
 
     /// Tells the guest which requests to give up, or that nobody asks for anything.
@@ -179,37 +183,40 @@ impl WireSession {
             }
             self.asides += 1;
             let may_be_cut = self.may_be_cut(lease);
-            let result = match self.guest.here() {
+            let (result, at) = match self.guest.here() {
                 Some(guest)
                     if may_be_cut && !guest.is_large() && !lease.pool.pressure.is_laned(|| 0) =>
                 {
-                    guest.cancel(id)
+                    (guest.cancel(id), None)
                 }
-                _ => self.call_in_turns(lease, Call::Cancel(id)).await?,
+                _ => self.call_in_turns(lease, Call::Cancel(id), None).await?,
             };
-            self.apply(lease, result, Some(id))?;
+            self.apply(lease, result, Some(id), at)?;
         }
         Ok(())
     }
 
     /// Makes a call in turns, the first of them here where it promises to be short. Deadlines hold meanwhile: whoever has waited long enough is
-    /// answered, and a guest that does not come back soon after is left behind.
+    /// answered, and a guest that does not come back soon after is left behind. `now`: if it is known. When it has returned comes with the answer, if
+    /// that is known.
     async fn call_in_turns(
         &mut self,
         lease: &mut Lease,
         call: Call,
-    ) -> Result<Result<CheckedStep, CallError>, End> {
+        now: Option<Instant>,
+    ) -> Result<(Result<CheckedStep, CallError>, Option<Instant>), End> {
         let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
         let task = match is_short && self.may_begin_here(lease) {
             false => self.guest.call_in_lane(false, call),
             true => {
-                let begun = Instant::now();
+                let begun = now.unwrap_or_else(Instant::now);
                 let called = self.guest.call_here(call);
+                let at = Instant::now();
                 // Time on the wall is at hand where processor time is a system call, twice in each call of microseconds; a thread that stood still in
                 // between has computed for a tick at most, as a plain call that met one counts for one.
-                self.computed_here(lease, begun.elapsed().min(TICK));
+                self.computed_here(lease, (at - begun).min(TICK));
                 match called {
-                    Some(Begun::Returned(result)) => return Ok(result),
+                    Some(Begun::Returned(result)) => return Ok((result, Some(at))),
                     Some(Begun::GoesOn(task)) => Some(task),
                     None => None,
                 }
@@ -224,7 +231,7 @@ impl WireSession {
             match waited {
                 Waited::Returned(Some((guest, result))) => {
                     self.guest = guest;
-                    return Ok(result);
+                    return Ok((result, None));
                 }
                 Waited::Returned(None) | Waited::Cut => return Err(End::Ended(shutting_down())),
                 Waited::Alarm => self.sound_alarm(lease)?,

@@ -28,13 +28,14 @@ const GRACE: Duration = Duration::from_secs(2);
 const UNSENT_BYTES_MAX: usize = 16 << 20;
 
 impl WireSession {
-    /// Carries out a step. `culprit`: the request that the call was about.
+    /// Carries out a step. `culprit`: the request that the call was about. `at`: when it has returned, if that is known.
     #[inline]
     pub(super) fn apply(
         &mut self,
         lease: &mut Lease,
         result: Result<CheckedStep, CallError>,
         culprit: Option<u32>,
+        at: Option<Instant>,
     ) -> Result<(), End> {
         let step = match result {
             Ok(step) => step,
@@ -49,7 +50,7 @@ impl WireSession {
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
         };
         for command in step.commands {
-            self.carry_out(command, lease)
+            self.carry_out(command, lease, at)
                 .map_err(|fault| End::Lost(culprit, fault))?;
         }
         if step.events.is_empty() {
@@ -58,7 +59,7 @@ impl WireSession {
         if step.is_full {
             lease.handle.close();
         }
-        let now = Instant::now();
+        let now = at.unwrap_or_else(Instant::now);
         for event in step.events {
             self.hear(lease, event, now)?;
         }
@@ -69,7 +70,12 @@ impl WireSession {
     }
 
     #[inline]
-    fn carry_out(&mut self, command: Command, lease: &Lease) -> Result<(), Fault> {
+    fn carry_out(
+        &mut self,
+        command: Command,
+        lease: &Lease,
+        at: Option<Instant>,
+    ) -> Result<(), Fault> {
         match (command, &mut self.wire) {
             (Command::Send(bytes), Wire::Tcp { unsent, .. }) => {
                 if unsent.is_empty() {
@@ -122,12 +128,13 @@ impl WireSession {
                         "it made more than {EXCHANGES_MAX} HTTP requests at once"
                     )));
                 }
+                let now = at.unwrap_or_else(Instant::now);
                 let within = Duration::from_millis(u64::from(request.timeout_ms));
                 if within <= WINDS_UP {
-                    let until = Instant::now() + within;
+                    let until = now + within;
                     self.winds_up_until = self.winds_up_until.max(Some(until));
                 }
-                exchanges.push(exchange(origin, request, &mut self.pace)?);
+                exchanges.push(exchange(origin, request, &mut self.pace, now)?);
             }
             (Command::Wake(asked), _) => {
                 let Some(latest) = lease.in_flight.latest() else {
