@@ -25,6 +25,9 @@ const FIRST_WAIT_MS: u32 = 1_000;
 const NAME_MS: u32 = 1_500;
 /// How long one of the later ones may. BigQuery keeps it shorter where it likes.
 const WAIT_MS: u32 = 10_000;
+/// What a request has beside its statement, and for each value that is bound: most are written without being moved.
+const BODY_BYTES: usize = 512;
+const PARAMETER_BYTES: usize = 96;
 /// What statements run with. A project may have another zone of its own (`default_time_zone`), by which days and texts of moments would differ.
 const PROPERTIES: [Property; 1] = [Property {
     key: "time_zone",
@@ -146,8 +149,10 @@ impl Api {
             },
             location: location.or(self.location.as_deref()),
         };
+        let parameters = PARAMETER_BYTES * query.parameters.len();
+        let mut body = Vec::with_capacity(BODY_BYTES + query.text.len() + parameters);
         // A Vec takes everything, and its members' names are texts.
-        let body = serde_json::to_vec(&asked).unwrap_or_default();
+        let _ = serde_json::to_writer(&mut body, &asked);
         let request = Request::post(self.queries.as_str()).json(body);
         let timeout_ms = limits.timeout_ms.saturating_add(NAME_MS);
         Ok(self.let_in(id, request, timeout_ms, RESPONSE_BYTES_MAX))
@@ -238,7 +243,7 @@ impl Api {
 
     fn let_in(&self, id: u32, request: Request, timeout_ms: u32, bytes_max: u64) -> HttpRequest {
         request
-            .header("authorization", format!("Bearer {}", self.signer.current()))
+            .header("authorization", self.signer.authorization())
             .timeout_ms(timeout_ms)
             .response_bytes_max(bytes_max)
             .numbered(id)

@@ -48,9 +48,9 @@ impl Signer {
         made.renew(now, || token(email, key_id.as_deref(), key, now))
     }
 
-    /// The token in use.
-    pub fn current(&self) -> &str {
-        self.made.current()
+    /// The token in use, as the header `authorization` has it.
+    pub fn authorization(&self) -> &str {
+        self.made.authorization()
     }
 }
 
@@ -88,7 +88,8 @@ mod tests {
         let mut signer = signer();
         signer.renew(1_790_000_000).unwrap();
         let recorded = include_str!("../tests/recorded/token.txt");
-        assert_eq!(signer.current(), recorded.trim());
+        let token = signer.authorization().strip_prefix("Bearer ");
+        assert_eq!(token, Some(recorded.trim()));
     }
 
     /// Made again before it is too old, and where the clock has fallen; not in between.
@@ -97,7 +98,7 @@ mod tests {
         let mut signer = signer();
         let mut at = |now: u64| {
             signer.renew(now).unwrap();
-            signer.current().to_owned()
+            signer.authorization().to_owned()
         };
         let first = at(10_000);
         assert_eq!(at(12_999), first);

@@ -59,14 +59,14 @@ impl Kept {
     ) -> Result<(), E> {
         let is_good = |made: u64| (made..made.saturating_add(self.renewed_after_s)).contains(&now);
         if !self.made.as_ref().is_some_and(|(made, _)| is_good(*made)) {
-            self.made = Some((now, make()?));
+            self.made = Some((now, format!("Bearer {}", make()?)));
         }
         Ok(())
     }
 
-    /// The token in use; nothing before there was one.
-    pub fn current(&self) -> &str {
-        self.made.as_ref().map_or("", |(_, token)| token)
+    /// The token in use, as the header `authorization` has it: each request does. Nothing before there was one.
+    pub fn authorization(&self) -> &str {
+        self.made.as_ref().map_or("", |(_, value)| value)
     }
 }
 
@@ -168,16 +168,16 @@ mod tests {
     #[test]
     fn a_token_is_kept_while_it_is_good() {
         let mut kept = Kept::new(3_000);
-        assert_eq!(kept.current(), "");
+        assert_eq!(kept.authorization(), "");
         for (now, wanted) in [
-            (10_000, "10000"),
-            (12_999, "10000"),
-            (13_000, "13000"),
-            (10_000, "10000"),
-            (13_000, "13000"),
+            (10_000, "Bearer 10000"),
+            (12_999, "Bearer 10000"),
+            (13_000, "Bearer 13000"),
+            (10_000, "Bearer 10000"),
+            (13_000, "Bearer 13000"),
         ] {
             kept.renew(now, || Ok::<_, ()>(now.to_string())).unwrap();
-            assert_eq!(kept.current(), wanted);
+            assert_eq!(kept.authorization(), wanted);
         }
         assert_eq!(kept.renew(99_999, || Err("no")), Err("no"));
     }

@@ -187,7 +187,7 @@ impl Api {
             Shown::ByHost(TokenType::OAuth) => request.header(kind, "OAUTH"),
             Shown::Signed(signer) => request
                 .header(kind, "KEYPAIR_JWT")
-                .header("authorization", format!("Bearer {}", signer.current())),
+                .header("authorization", signer.authorization()),
         };
         request.numbered(number)
     }

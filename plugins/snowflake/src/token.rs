@@ -62,9 +62,9 @@ impl Signer {
         })
     }
 
-    /// The token in use.
-    pub fn current(&self) -> &str {
-        self.made.current()
+    /// The token in use, as the header `authorization` has it.
+    pub fn authorization(&self) -> &str {
+        self.made.authorization()
     }
 }
 
@@ -96,7 +96,8 @@ mod tests {
             };
             let mut signer = Signer::new(account, username, pem).unwrap();
             signer.renew(1_790_000_000).unwrap();
-            assert_eq!(signer.current(), token, "{account} {username}");
+            let wanted = format!("Bearer {token}");
+            assert_eq!(signer.authorization(), wanted, "{account} {username}");
         }
         assert_eq!(recorded.lines().count(), 4);
     }
