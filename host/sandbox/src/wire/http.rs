@@ -253,11 +253,11 @@ impl Known {
                 name: name.clone(),
                 value: value.clone(),
             };
-            match self.headers.get_mut(place) {
-                Some(before) => *before = known,
-                None if place == self.headers.len() => self.headers.push(known),
-                // Behind one that is too long.
-                None => {}
+            // Behind one that is too long there is no place.
+            if place == self.headers.len() {
+                self.headers.push(known);
+            } else if let Some(before) = self.headers.get_mut(place) {
+                *before = known;
             }
         }
         Ok((name, value))
