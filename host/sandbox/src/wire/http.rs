@@ -26,8 +26,8 @@ const RESPONSE_HEAD_BYTES_MAX: usize = 408 << 10;
 const PATH_BYTES_MAX: usize = 8 << 10;
 /// Connections that one session keeps alive: one for each request that it may have in flight.
 const IDLE_MAX: usize = 8;
-/// Headers that a session remembers, and the bytes of one: most requests have no more, and tokens are no longer. They are on nobody's account.
-const KNOWN_HEADERS_MAX: usize = 8;
+/// Headers that a session remembers, and the bytes of one: a statement of Trino's has ten, and tokens are no longer. They are on nobody's account.
+const KNOWN_HEADERS_MAX: usize = 12;
 const KNOWN_HEADER_BYTES_MAX: usize = 4 << 10;
 /// Headers of each request that are neither the connector's nor attached: whom it is sent to, and how long it is.
 const OWN_HEADERS: usize = 2;
