@@ -34,8 +34,11 @@ impl<T> Remembered<T> {
 
     pub fn insert(&mut self, name: String, one: T) {
         self.taken += 1;
-        if self.known.len() >= KEPT
-            && let Some(oldest) = self.known.iter().position(|(_, one)| (self.is_over)(one))
+        // Those that have not ended do not count: who has gone away asks for nothing any more, and would take the place of who is about to.
+        let mut over = (0..self.known.len()).filter(|&at| (self.is_over)(&self.known[at].1));
+        let oldest = over.next();
+        if let Some(oldest) = oldest
+            && over.count() + 1 >= KEPT
         {
             self.known.remove(oldest);
         }
@@ -129,13 +132,15 @@ mod tests {
         for number in 0..2 * KEPT {
             remembered.insert(number.to_string(), true);
         }
-        assert_eq!(remembered.iter().count(), KEPT);
+        assert_eq!(remembered.iter().count(), KEPT + 1);
         assert_eq!(remembered.taken(), 2 * KEPT + 1);
         assert_eq!(remembered.get("open"), Some(&false));
         assert_eq!(remembered.get("0"), None);
-        assert_eq!(remembered.get(&KEPT.to_string()), None);
+        assert_eq!(remembered.get(&(KEPT - 1).to_string()), None);
+        assert!(remembered.get(&KEPT.to_string()).is_some());
         assert!(remembered.get_mut(&(2 * KEPT - 1).to_string()).is_some());
     }
+
     /// A text is read once, one that was refused again, and no number of them is kept beyond the bound.
     #[test]
     fn a_text_is_read_once() {
