@@ -636,8 +636,9 @@ fn nothing_that_is_asked_is_passed_over() {
 /// What is cut is named as what is not: a statement without AS keeps the names that its clients know. Where those would be the same twice, it is answered.
 #[test]
 fn what_is_cut_has_the_name_of_its_text() {
-    let (_directory, mut session) = file("t.csv", "s\nabc\n".as_bytes());
-    let mut names = |sql: &str| -> Vec<String> {
+    let names = |sql: &str| -> Vec<String> {
+        // Columns that a session has described once are not described again.
+        let (_directory, mut session) = file("t.csv", "s\nabc\n".as_bytes());
         let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
         let columns = answer.columns.iter();
         columns.map(|column| column.name.clone()).collect()
