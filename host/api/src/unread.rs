@@ -627,6 +627,7 @@ mod tests {
         drop(first);
         assert_eq!(company.bytes(), 0);
     }
+
     /// What is read ahead leaves an answer that is asked for its room, and is not read where there is none.
     #[test]
     fn reading_ahead_takes_no_answers_room() {

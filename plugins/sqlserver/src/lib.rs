@@ -22,7 +22,6 @@ mod parameters;
 mod patience;
 mod ping;
 mod protocol;
-mod queries;
 mod requests;
 mod rows;
 mod session;

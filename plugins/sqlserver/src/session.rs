@@ -5,6 +5,7 @@
 //! of its own. The next request asks the server to begin the session anew.
 
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::texts::Texts;
 use souk_sdk::{Descriptor, Error, ErrorClass, Input, Limits, Machine, Need, Query, Request, Step};
 
 use crate::catalog;
@@ -15,7 +16,6 @@ use crate::parameters;
 use crate::patience::Patience;
 use crate::ping::{LOOK, PROBE, Ping};
 use crate::protocol::{self, Packets, malformed};
-use crate::queries::Queries;
 use crate::requests;
 use crate::settings::{self, Settings, Version};
 use crate::statements;
@@ -39,7 +39,8 @@ pub struct Session {
     /// No sooner than with so many bytes there is anything to read in it.
     needed: usize,
     shapes: Shapes<Reading>,
-    queries: Queries,
+    /// How many values each takes.
+    texts: Texts<usize>,
     job: Option<Job>,
     ping: Option<Ping>,
     stopping: Option<Stopping>,
@@ -107,7 +108,7 @@ impl Machine for Session {
             buffer: Vec::new(),
             needed: 1,
             shapes: Shapes::default(),
-            queries: Queries::default(),
+            texts: Texts::default(),
             job: None,
             ping: None,
             stopping: None,
@@ -185,8 +186,12 @@ impl Session {
     /// A seller's statement: what writes is not sent.
     fn query(&mut self, id: u32, query: Query, step: &mut Step) {
         let given = query.parameters.len();
-        match self.queries.places(&query.text) {
-            Ok(places) if places == given => self.ask(id, query, Reader::Host, step),
+        let read = self.texts.read(&query.text, |text| {
+            statements::one_query(text)?;
+            statements::places(text)
+        });
+        match read {
+            Ok(places) if *places == given => self.ask(id, query, Reader::Host, step),
             Ok(places) => step.failed(
                 id,
                 Error::invalid_request(
