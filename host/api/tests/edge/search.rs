@@ -1,4 +1,4 @@
-//! Asset search as it arrives. How words find products is tested in the store (`host/store/tests/search.rs`).
+//! Asset search as it arrives. How words find products is tested in the store (`host/store/tests/search/words.rs`).
 
 use crate::world::{Answer, Company, World, now};
 use serde_json::{Value, json};
