@@ -1,0 +1,7 @@
+//! What the connector says to Snowflake, and what it makes of what Snowflake says.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod errors;
+mod rows;
+mod statements;
