@@ -1,5 +1,5 @@
 //! Platforms that do their worst to each of the bundled publishers, as their company sees it. What a company's own publisher may do wrong is in
-//! `publishing.rs`.
+//! `publishing/integrations.rs`.
 
 use std::time::{Duration, Instant};
 
