@@ -1,4 +1,6 @@
-//! Settings as the host uses them: complete, checked, with their defaults.
+//! Settings as the host uses them: complete, checked, with their defaults. What others do for the host is in `services`.
+
+mod services;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,13 +12,14 @@ use ipnet::IpNet;
 use souk_app::CompanyBounds;
 use souk_app::files::objects::ObjectsAt;
 use souk_app::files::{COMPANY_BYTES_MAX, FILE_BYTES_MAX};
-use souk_app::identity::{AGAIN_AFTER, Config};
 use souk_domain::payments::MATURE_AFTER;
 use souk_outbound::spans::SHARE_OF;
 use souk_sandbox::{Quota, SandboxLimits};
 
 use crate::cli::{LogFormat, Options, PaymentProvider};
 use crate::traces;
+pub use services::{Identity, RedisUrl, Relay, StripeAccount};
+use services::{identity, objects, stripe_account, web_address};
 
 /// What differs between `serve` and `demo`.
 pub struct Defaults {
@@ -32,53 +35,6 @@ pub const DEMO: Defaults = Defaults {
     data_dir: "souk-demo",
     payment_provider: PaymentProvider::Instant,
 };
-
-/// How Stripe is reached. It is listened to whenever this is given, also when another provider collects from now on.
-pub struct StripeAccount {
-    pub secret_key: String,
-    pub webhook_secret: String,
-    pub base_url: String,
-}
-
-/// Without the secrets.
-impl std::fmt::Debug for StripeAccount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StripeAccount({})", self.base_url)
-    }
-}
-
-/// By whose word people sign in.
-pub struct Identity(pub Config);
-
-/// Without the secret.
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Identity({})", self.0.issuer)
-    }
-}
-
-/// Who takes mail, and from whom it comes.
-pub struct Relay {
-    pub url: String,
-    pub from: String,
-}
-
-/// Without the password.
-impl std::fmt::Debug for Relay {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Relay(from {})", self.from)
-    }
-}
-
-/// Where hosts count rate limits together.
-pub struct RedisUrl(pub String);
-
-/// Without the password.
-impl std::fmt::Debug for RedisUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RedisUrl")
-    }
-}
 
 /// Where spans go, and of which calls.
 #[derive(Debug)]
@@ -158,8 +114,6 @@ const DRAIN_SECONDS: u64 = 20;
 /// An hour: more is a typing error.
 const DRAIN_DELAY_SECONDS_MAX: u64 = 3_600;
 const IP_RATE_LIMIT: u32 = 6000;
-/// The issuer of Google's ID tokens.
-const GOOGLE: &str = "https://accounts.google.com";
 const SECOND: Duration = Duration::from_secs(1);
 const COMPANY_KEPT_ANSWERS_MIB: u32 = (souk_store::idempotency::COMPANY_BYTES_MAX >> 20) as u32;
 /// A tebibyte: more is a typing error.
@@ -453,266 +407,5 @@ fn mebibytes(flag: &str, mib: u64) -> Result<u64> {
     Ok(mib << 20)
 }
 
-/// Where files lie that hosts share, if the operator says so.
-fn objects(
-    url: Option<String>,
-    id: Option<String>,
-    secret: Option<String>,
-) -> Result<Option<ObjectsAt>> {
-    let keys = match (id, secret) {
-        (Some(id), Some(secret)) => Some((id, secret)),
-        (None, None) => None,
-        _ => anyhow::bail!("--files-access-key-id and --files-secret-access-key go together"),
-    };
-    let Some(url) = url else {
-        ensure!(
-            keys.is_none(),
-            "--files-url is missing: the keys of an object store need it"
-        );
-        return Ok(None);
-    };
-    let at = ObjectsAt::new(&url, keys);
-    let at = at.map_err(|error| anyhow::anyhow!("--files-url is wrong: {error}"))?;
-    Ok(Some(at))
-}
-
-fn stripe_account(
-    secret_key: Option<String>,
-    webhook_secret: Option<String>,
-    base_url: Option<String>,
-) -> Result<Option<StripeAccount>> {
-    let base_url = base_url
-        .map(|url| web_address("--stripe-base-url", url))
-        .transpose()?
-        .unwrap_or_else(|| souk_app::payments::stripe::BASE_URL.to_owned());
-    match (secret_key, webhook_secret) {
-        (Some(secret_key), Some(webhook_secret)) => {
-            ensure!(
-                !secret_key.is_empty() && !webhook_secret.is_empty(),
-                "--stripe-secret-key and --stripe-webhook-secret must not be empty"
-            );
-            Ok(Some(StripeAccount {
-                secret_key,
-                webhook_secret,
-                base_url,
-            }))
-        }
-        (None, None) => Ok(None),
-        _ => anyhow::bail!("--stripe-secret-key and --stripe-webhook-secret go together"),
-    }
-}
-
-/// By whose word people sign in, if the operator says so.
-fn identity(
-    client_id: Option<String>,
-    secret: Option<String>,
-    secret_file: Option<PathBuf>,
-    issuer: Option<String>,
-    name: Option<String>,
-) -> Result<Option<Identity>> {
-    let Some(client_id) = client_id else {
-        let others =
-            secret.is_some() || secret_file.is_some() || issuer.is_some() || name.is_some();
-        ensure!(
-            !others,
-            "--oidc-client-id is missing: the other --oidc settings need it"
-        );
-        return Ok(None);
-    };
-    ensure!(!client_id.is_empty(), "--oidc-client-id must not be empty");
-    ensure!(
-        secret.is_none() || secret_file.is_none(),
-        "--oidc-client-secret and --oidc-client-secret-file exclude each other"
-    );
-    let client_secret = match secret_file {
-        Some(path) => {
-            let text = std::fs::read_to_string(&path).with_context(|| {
-                format!(
-                    "--oidc-client-secret-file {} cannot be read",
-                    path.display()
-                )
-            })?;
-            Some(text.trim().to_owned())
-        }
-        None => secret,
-    };
-    ensure!(
-        client_secret.as_deref() != Some(""),
-        "the client secret must not be empty: leave it out for a public client"
-    );
-    let issuer = match issuer {
-        Some(issuer) => web_address("--oidc-issuer", issuer)?,
-        None => GOOGLE.to_owned(),
-    };
-    let default = if issuer == GOOGLE { "google" } else { "oidc" };
-    let name = name.unwrap_or_else(|| default.to_owned());
-    // What invited users come in by.
-    ensure!(
-        !name.is_empty() && name != "invitation",
-        "--oidc-name must be a name, and not `invitation`"
-    );
-    Ok(Some(Identity(Config {
-        name,
-        issuer,
-        client_id,
-        client_secret,
-        again_after: AGAIN_AFTER,
-    })))
-}
-
-/// Without the trailing slash, so that a path can be appended.
-fn web_address(flag: &str, url: String) -> Result<String> {
-    let host = url
-        .strip_prefix("http://")
-        .or_else(|| url.strip_prefix("https://"));
-    ensure!(
-        host.is_some_and(|host| !host.trim_end_matches('/').is_empty()),
-        "{flag} must be an http:// or https:// address, not {url:?}"
-    );
-    Ok(url.trim_end_matches('/').to_owned())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn defaults_make_a_host_that_starts() {
-        let settings = Settings::resolve(Options::default(), &SERVE).unwrap();
-        assert_eq!(settings.listen, LISTEN);
-        assert_eq!(settings.database_url, "sqlite:souk-data/souk.db");
-    }
-
-    #[test]
-    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(
-            file.path(),
-            "workers = 3\ndrain_seconds = 9\nbase_url = 'https://a.example/'",
-        )
-        .unwrap();
-        let given = Options {
-            config: Some(file.path().into()),
-            workers: Some(5),
-            ..Options::default()
-        };
-        let settings = Settings::resolve(given, &SERVE).unwrap();
-        assert_eq!(
-            (settings.workers, settings.drain),
-            (5, Duration::from_secs(9))
-        );
-        assert_eq!(settings.base_url.as_deref(), Some("https://a.example"));
-    }
-
-    /// Play money is for the demo; Stripe takes both of its secrets or none.
-    #[test]
-    fn money_is_collected_by_whom_the_operator_named() {
-        let resolve = |given: Options, defaults| Settings::resolve(given, defaults);
-        assert_eq!(
-            resolve(Options::default(), &SERVE)
-                .unwrap()
-                .payment_provider,
-            PaymentProvider::Manual
-        );
-        assert_eq!(
-            resolve(Options::default(), &DEMO).unwrap().payment_provider,
-            PaymentProvider::Instant
-        );
-        let instant = || Options {
-            payment_provider: Some(PaymentProvider::Instant),
-            ..Options::default()
-        };
-        assert!(resolve(instant(), &SERVE).is_err());
-        let stripe = |webhook_secret: Option<&str>| Options {
-            payment_provider: Some(PaymentProvider::Stripe),
-            stripe_secret_key: Some("sk_test".to_owned()),
-            stripe_webhook_secret: webhook_secret.map(str::to_owned),
-            ..Options::default()
-        };
-        assert!(resolve(stripe(None), &SERVE).is_err());
-        let settings = resolve(stripe(Some("whsec_test")), &SERVE).unwrap();
-        assert!(!format!("{settings:?}").contains("_test"));
-    }
-
-    /// Google by its client id alone; a secret is read from its file, and shown nowhere.
-    #[test]
-    fn people_sign_in_where_the_operator_says() {
-        let resolve = |file: &str| Settings::resolve(toml::from_str(file).unwrap(), &SERVE);
-        assert!(resolve("").unwrap().identity.is_none());
-        let google = resolve("oidc_client_id = 'souk'")
-            .unwrap()
-            .identity
-            .unwrap()
-            .0;
-        assert_eq!((&*google.name, &*google.issuer), ("google", GOOGLE));
-        let secret = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(secret.path(), "hush\n").unwrap();
-        let own = format!(
-            "oidc_client_id = 'souk'\noidc_issuer = 'https://id.example/realm/'\noidc_client_secret_file = '{}'",
-            secret.path().display()
-        );
-        let settings = resolve(&own).unwrap();
-        assert!(!format!("{settings:?}").contains("hush"));
-        let own = settings.identity.unwrap().0;
-        assert_eq!(
-            (&*own.name, &*own.issuer),
-            ("oidc", "https://id.example/realm")
-        );
-        assert_eq!(own.client_secret.as_deref(), Some("hush"));
-        for (wrong, flag) in [
-            ("oidc_issuer = 'https://id.example'", "--oidc-client-id"),
-            ("oidc_client_id = ''", "--oidc-client-id"),
-            ("smtp_url = 'smtp://localhost'", "--mail-from"),
-            (
-                "oidc_client_id = 'a'\noidc_issuer = 'id.example'",
-                "--oidc-issuer",
-            ),
-            (
-                "oidc_client_id = 'a'\noidc_name = 'invitation'",
-                "--oidc-name",
-            ),
-            (
-                "oidc_client_id = 'a'\noidc_client_secret = 'b'\noidc_client_secret_file = 'c'",
-                "exclude",
-            ),
-            (
-                "oidc_client_id = 'a'\noidc_client_secret_file = '/nonexistent'",
-                "--oidc-client-secret-file",
-            ),
-        ] {
-            let error = format!("{:#}", resolve(wrong).unwrap_err());
-            assert!(error.contains(flag), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_setting_is_named() {
-        for (file, flag) in [
-            ("workers = 0", "--workers"),
-            ("busy_poll_us = 1001", "--busy-poll-us"),
-            ("drain_delay_seconds = 3601", "--drain-delay-seconds"),
-            ("company_kept_answers_mib = 0", "--company-kept-answers-mib"),
-            ("payable_after_seconds = 0", "--payable-after-seconds"),
-            ("uploads_mib = 0", "--uploads-mib"),
-            ("files_cache_mib = 1023", "--files-cache-mib"),
-            ("files_url = 'minio:9000'", "--files-url"),
-            ("files_access_key_id = 'a'", "--files-secret-access-key"),
-            (
-                "files_access_key_id = 'a'\nfiles_secret_access_key = 'b'",
-                "--files-url",
-            ),
-            (
-                "connections_per_address_max = 0",
-                "--connections-per-address-max",
-            ),
-            ("base_url = 'example.com'", "--base-url"),
-            ("company_sessions = 0", "--company-sessions"),
-            ("guest_memory_mib = 0", "--guest-memory-mib"),
-            ("company_connections = 0", "--company-connections"),
-            ("company_connector_mib = 1000001", "--company-connector-mib"),
-        ] {
-            let error = Settings::resolve(toml::from_str(file).unwrap(), &SERVE).unwrap_err();
-            assert!(error.to_string().contains(flag), "{error}");
-        }
-    }
-}
+mod tests;
