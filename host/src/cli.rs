@@ -3,11 +3,13 @@
 
 mod completed;
 mod options;
+mod values;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands;
-pub use options::{LogFormat, Options, PaymentProvider};
+pub use options::Options;
+pub use values::{LogFormat, PaymentProvider};
 
 const AFTER_HELP: &str = "\
 A setting given as a flag wins over its environment variable, which wins over the file named by --config,

@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+
+use super::values::{LogFormat, PaymentProvider, networks};
 
 /// Settings as given in one place; absent means: ask the next place.
 #[derive(Args, Default, Deserialize)]
@@ -567,30 +569,4 @@ pub struct Options {
         help_heading = "Logs and metrics"
     )]
     pub log_format: Option<LogFormat>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum PaymentProvider {
-    Manual,
-    Stripe,
-    Instant,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    Auto,
-    Text,
-    Json,
-}
-
-fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    let parse = |text: &String| {
-        text.parse().map_err(|_| {
-            serde::de::Error::custom(format!("{text:?} is not a network like 10.1.0.0/16"))
-        })
-    };
-    texts.iter().map(parse).collect()
 }

@@ -1,0 +1,31 @@
+//! What settings may be that are neither a text nor a number.
+
+use clap::ValueEnum;
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer};
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum PaymentProvider {
+    Manual,
+    Stripe,
+    Instant,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+pub(super) fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let parse = |text: &String| {
+        text.parse().map_err(|_| {
+            serde::de::Error::custom(format!("{text:?} is not a network like 10.1.0.0/16"))
+        })
+    };
+    texts.iter().map(parse).collect()
+}
