@@ -1,48 +1,133 @@
-//! What a connector reads out of the texts of statements, kept for those that come again: a seller's statement is asked thousands of times, with
-//! other values each time.
+//! What a session remembers of the texts of statements: a seller's statement is asked thousands of times, with other values each time. [`Texts`]
+//! keeps what a connector reads out of a text, and within that, where a source has to let a text pass before it may run, the [`Proof`] that it has.
+//!
+//! ```
+//! use souk_sdk::texts::{Proof, Texts};
+//!
+//! let mut texts = Texts::default();
+//! // A request of 12:00:00 asks the source first, and is let pass.
+//! let proof = texts.read("SELECT 1", |_| Ok(Proof::for_a_minute()))?;
+//! assert!(!proof.holds(43_200));
+//! proof.give(43_200);
+//! // One of 12:00:59 needs not ask, one of 12:01:00 does.
+//! let proof = texts.read("SELECT 1", |_| Ok(Proof::for_a_minute()))?;
+//! assert!(proof.holds(43_259) && !proof.holds(43_260));
+//! # Ok::<(), souk_sdk::Error>(())
+//! ```
 
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::Error;
 
-/// Texts that are known; past it the oldest is read anew.
-const TEXTS_MAX: usize = 64;
-/// A longer one is read each time: together they take no more than a megabyte, and what is read out of them.
-const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Texts that are remembered, and their length together: beside it a session has what was read out of them. Past either the one that was asked
+/// for least recently is read anew, and so is a longer one each time.
+const TEXTS_MAX: usize = 128;
+const TEXTS_BYTES_MAX: usize = 1 << 20;
+/// How long a [`Proof::for_a_minute`] holds: a name that has come to mean something else is noticed after so many seconds at the latest.
+const MINUTE_S: u64 = 60;
 
-/// What was read out of the newest texts. Nothing but a text decides what that is.
+/// What was read out of the texts that were asked for last. It belongs to one session, so that nothing decides what that is but the text and
+/// what never changes in a session: its user, its settings, its catalog and schema. Whatever else it depends on stands in `T`, to be compared.
 pub struct Texts<T> {
-    known: VecDeque<(Box<str>, Rc<T>)>,
+    /// The one that was asked for last stands last.
+    known: Vec<(Box<str>, Rc<T>)>,
+    bytes: usize,
 }
 
 impl<T> Default for Texts<T> {
     fn default() -> Texts<T> {
         Texts {
-            known: VecDeque::new(),
+            known: Vec::new(),
+            bytes: 0,
         }
     }
 }
 
 impl<T> Texts<T> {
-    /// What `read` reads out of a text, or has read out of it before. What it refuses is asked about anew each time.
+    /// What `read` reads out of a text, or has read out of it before: then nothing is copied. What it refuses is asked about anew each time.
     pub fn read(
         &mut self,
         text: &str,
         read: impl FnOnce(&str) -> Result<T, Error>,
     ) -> Result<Rc<T>, Error> {
         let mut known = self.known.iter();
-        if let Some((_, known)) = known.find(|(known, _)| **known == *text) {
-            return Ok(known.clone());
+        // Texts of other lengths are not even looked into.
+        if let Some(at) = known.rposition(|(known, _)| **known == *text) {
+            let found = self.known[at].1.clone();
+            self.known[at..].rotate_left(1);
+            return Ok(found);
         }
         let new = Rc::new(read(text)?);
-        if text.len() <= TEXT_BYTES_MAX {
-            if self.known.len() == TEXTS_MAX {
-                self.known.pop_front();
-            }
-            self.known.push_back((text.into(), new.clone()));
+        if text.len() <= TEXTS_BYTES_MAX {
+            self.bytes += text.len();
+            self.known.push((text.into(), new.clone()));
+        }
+        while self.known.len() > TEXTS_MAX || self.bytes > TEXTS_BYTES_MAX {
+            let (least_recent, _) = self.known.remove(0);
+            self.bytes -= least_recent.len();
         }
         Ok(new)
+    }
+}
+
+/// That a source has let a text pass: it has said that the text only reads, or has answered it to its end where nothing can be written. While this
+/// holds, the text is asked without that.
+///
+/// It stands in what [`Texts`] keeps of the text, so it is of that text in that session. Values are no part of it: a connector whose values could
+/// make the source do something else gives no proof of such a text.
+///
+/// **How long it holds** depends on what would have to change for the source to answer otherwise.
+///
+/// - *Nothing can*, where the text alone decides: a parser says of which kind a statement is, whatever the names in it stand for. Asked once more
+///   it would say the same. Such a proof holds as long as the text is remembered ([`for_good`](Proof::for_good)).
+/// - *A name*, where a transaction that only reads has let a statement pass: it lets pass or refuses what the statement reaches. A view, a
+///   function or a table may be replaced by one of the same name that reaches something else (a sequence that it moves, a database that refuses
+///   writes only to who is told to read), and nobody tells a session of it. Such a proof holds for a minute ([`for_a_minute`](Proof::for_a_minute)):
+///   then the source looks again, which costs a statement that is asked often next to nothing.
+///
+/// Beneath it are the rights of the connection's user, which know no minute.
+#[derive(Debug)]
+pub struct Proof {
+    holds_s: Option<u64>,
+    given_at: Cell<Option<u64>>,
+}
+
+impl Proof {
+    /// Of what the text alone decides. It has not been given yet.
+    pub const fn for_good() -> Proof {
+        Proof {
+            holds_s: None,
+            given_at: Cell::new(None),
+        }
+    }
+
+    /// Of what names in the text decide as well. It has not been given yet.
+    pub const fn for_a_minute() -> Proof {
+        Proof {
+            holds_s: Some(MINUTE_S),
+            given_at: Cell::new(None),
+        }
+    }
+
+    /// The source has let the text pass. It was asked to at this time of day, in seconds ([`Step::now`](crate::Step::now)): what it has seen may be
+    /// as old as that.
+    pub fn give(&self, asked_at: u64) {
+        self.given_at.set(Some(asked_at));
+    }
+
+    /// The text has failed: it is asked with all precautions the next time.
+    pub fn withdraw(&self) {
+        self.given_at.set(None);
+    }
+
+    /// Whether it was given and still holds at this time of day, in seconds. That may fall: one of a later time holds no more, unless it is for good.
+    pub fn holds(&self, now: u64) -> bool {
+        match (self.given_at.get(), self.holds_s) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(at), Some(holds_s)) => (at..at.saturating_add(holds_s)).contains(&now),
+        }
     }
 }
 
@@ -50,29 +135,94 @@ impl<T> Texts<T> {
 mod tests {
     use super::*;
 
-    /// The newest are read once; what is refused, and what is long, each time.
+    /// Whether a text has to be read.
+    fn is_new(texts: &mut Texts<String>, text: &str) -> bool {
+        let mut is_new = false;
+        let read = texts.read(text, |text| {
+            is_new = true;
+            match text.starts_with('!') {
+                true => Err(Error::source_failed("refused", "refused")),
+                false => Ok(text.to_owned()),
+            }
+        });
+        assert!(read.is_ok_and(|read| *read == text) || text.starts_with('!'));
+        is_new
+    }
+
+    /// What is asked for again and again stays, however many others come by; what is refused is read each time.
     #[test]
-    fn the_newest_are_known() {
+    fn the_least_recent_text_goes_first() {
         let mut texts = Texts::default();
-        let mut is_new = |text: &str| {
-            let mut is_new = false;
-            let read = texts.read(text, |text| {
-                is_new = true;
-                match text.starts_with('!') {
-                    true => Err(Error::source_failed("refused", "refused")),
-                    false => Ok(text.to_owned()),
-                }
-            });
-            assert!(read.is_ok_and(|read| *read == text) || text.starts_with('!'));
-            is_new
-        };
         for number in 0..TEXTS_MAX {
-            assert!(is_new(&number.to_string()) && !is_new(&number.to_string()));
+            let text = number.to_string();
+            assert!(is_new(&mut texts, &text) && !is_new(&mut texts, &text));
         }
-        assert!(!is_new("0"));
-        assert!(is_new("more") && is_new("0") && !is_new("more") && !is_new("2"));
-        assert!(is_new("!") && is_new("!"));
-        let long = "x".repeat(TEXT_BYTES_MAX + 1);
-        assert!(is_new(&long) && is_new(&long) && !is_new("2"));
+        assert!(!is_new(&mut texts, "0"));
+        assert!(is_new(&mut texts, "more"));
+        assert!(is_new(&mut texts, "1"), "it was the least recent");
+        assert!(is_new(&mut texts, "2"), "and then this");
+        assert!(is_new(&mut texts, "!") && is_new(&mut texts, "!"));
+        for text in ["0", "more", "1", "2", "4"] {
+            assert!(!is_new(&mut texts, text), "{text}");
+        }
+        for number in 0..2 * TEXTS_MAX {
+            assert!(is_new(&mut texts, &format!("once {number}")));
+            assert!(!is_new(&mut texts, "0"));
+        }
+        assert_eq!(texts.known.len(), TEXTS_MAX);
+    }
+
+    /// Long texts take the place of those before them; one that is too long takes nobody's.
+    #[test]
+    fn texts_have_bounds() {
+        let mut texts = Texts::default();
+        for number in 0..20 {
+            let long = number.to_string().repeat(TEXTS_BYTES_MAX / 10);
+            assert!(is_new(&mut texts, &long) && !is_new(&mut texts, &long));
+            let bytes: usize = texts.known.iter().map(|(text, _)| text.len()).sum();
+            assert!(texts.bytes == bytes && bytes <= TEXTS_BYTES_MAX);
+        }
+        let longest = "x".repeat(TEXTS_BYTES_MAX);
+        assert!(is_new(&mut texts, &longest) && !is_new(&mut texts, &longest));
+        assert_eq!(texts.known.len(), 1);
+        let longer = "y".repeat(TEXTS_BYTES_MAX + 1);
+        assert!(is_new(&mut texts, &longer) && is_new(&mut texts, &longer));
+        assert!(!is_new(&mut texts, &longest));
+    }
+
+    /// All who ask for a text have the same of it: a proof that one is given is the next one's.
+    #[test]
+    fn what_is_remembered_is_shared() {
+        let mut texts = Texts::default();
+        let mut read = |text: &str| texts.read(text, |_| Ok(Proof::for_good())).unwrap();
+        let first = read("a");
+        first.give(1);
+        assert!(Rc::ptr_eq(&first, &read("a")));
+        assert!(!read("b").holds(1) && !read("a ").holds(1));
+    }
+
+    #[test]
+    fn a_proof_of_names_holds_for_a_minute() {
+        let proof = Proof::for_a_minute();
+        assert!(!proof.holds(0) && !proof.holds(100));
+        proof.give(100);
+        assert!(proof.holds(100) && proof.holds(159));
+        assert!(!proof.holds(160) && !proof.holds(99));
+        proof.give(170);
+        assert!(proof.holds(170) && !proof.holds(159));
+        proof.withdraw();
+        assert!(!proof.holds(170));
+        proof.give(u64::MAX - 1);
+        assert!(proof.holds(u64::MAX - 1) && !proof.holds(0));
+    }
+
+    #[test]
+    fn a_proof_of_a_text_holds_for_good() {
+        let proof = Proof::for_good();
+        assert!(!proof.holds(0));
+        proof.give(100);
+        assert!([0, 100, 160, u64::MAX].iter().all(|now| proof.holds(*now)));
+        proof.withdraw();
+        assert!(!proof.holds(100));
     }
 }
