@@ -1,13 +1,14 @@
 //! A session: it is let in once, and then has any number of requests under way.
 //!
-//! A statement goes dry first (`DryRun`), unless this session has seen it. Then it is asked (`Run`): the answer is the first page of its
+//! A statement goes dry first (`DryRun`), unless this session remembers that it is a `SELECT`. Then it is asked (`Run`): the answer is the first page of its
 //! rows, or the name of a job that is waited for. A job that nobody waits for any more is cancelled by its name.
 
-use std::collections::VecDeque;
+use std::rc::Rc;
 
 use souk_sdk::http::Heard;
 use souk_sdk::json::{Reading, Telling};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::texts::{Proof, Texts};
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Rows, Step,
@@ -22,8 +23,6 @@ use crate::types::Type;
 
 /// The kind of statement that only reads.
 const SELECT: &str = "SELECT";
-/// Statements that are known to be one; past it the oldest is asked about anew.
-const PROVEN_MAX: usize = 128;
 /// How long BigQuery may take to let a session in.
 const HELLO_MS: u32 = 10_000;
 /// How long it may take to cancel a job: less than the host waits for the end of a request that was cancelled.
@@ -39,8 +38,8 @@ const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
 pub struct Session {
     api: Api,
     last: u32,
-    /// Texts of statements that BigQuery has said to be a `SELECT`.
-    proven: VecDeque<String>,
+    /// Which texts BigQuery has said to be a `SELECT`. A dry run tells the kind of a text, and that is in the text alone, whatever its names stand for.
+    texts: Texts<Proof>,
     shapes: Shapes<Type>,
     jobs: Vec<Job>,
 }
@@ -56,7 +55,7 @@ struct Job {
 enum Work {
     Hello,
     Ping,
-    DryRun(Query),
+    DryRun(Query, Rc<Proof>),
     Run(Run),
     /// Of a catalog, the datasets.
     Listing(Catalog),
@@ -94,7 +93,7 @@ impl Machine for Session {
         Ok(Session {
             api: Api::new(Settings::parse(&settings)?)?,
             last: 0,
-            proven: VecDeque::new(),
+            texts: Texts::default(),
             shapes: Shapes::default(),
             jobs: Vec::new(),
         })
@@ -193,12 +192,9 @@ impl Session {
             (Work::Cancelling, _) => Err(cancelled()),
             (Work::Run(run), Heard::PauseIsOver) => self.results(run, None, step),
             (Work::Run(run), Heard::Answer(outcome)) => self.ran(id, run, outcome, step),
-            (Work::DryRun(query), Heard::Answer(outcome)) => {
+            (Work::DryRun(query, proof), Heard::Answer(outcome)) => {
                 is_select(outcome)?;
-                if self.proven.len() == PROVEN_MAX {
-                    self.proven.pop_front();
-                }
-                self.proven.push_back(query.text.clone());
+                proof.give(step.now());
                 self.ask(&query, None, Sink::Result(Reading::default()), step)
             }
             (Work::Listing(mut catalog), Heard::Answer(outcome)) => {
@@ -217,7 +213,7 @@ impl Session {
                 step.pong(id, PING_SHAPE, None, None);
                 Ok(None)
             }
-            (Work::Hello | Work::Ping | Work::DryRun(_) | Work::Listing(_), _) => Err(malformed()),
+            (Work::Hello | Work::Ping | Work::DryRun(..) | Work::Listing(_), _) => Err(malformed()),
         }
     }
 
@@ -228,12 +224,13 @@ impl Session {
     }
 
     fn query(&mut self, query: Query, step: &mut Step) -> Result<Next, Error> {
-        if self.proven.contains(&query.text) {
+        let proof = self.texts.read(&query.text, |_| Ok(Proof::for_good()))?;
+        if proof.holds(step.now()) {
             return self.ask(&query, None, Sink::Result(Reading::default()), step);
         }
         let http = self.number();
         step.request(self.api.dry_run(http, &query)?);
-        Ok(Some((http, Work::DryRun(query))))
+        Ok(Some((http, Work::DryRun(query, proof))))
     }
 
     /// The dataset that statements begin in, or whatever else proves that BigQuery answers.
