@@ -2,7 +2,7 @@
 //!
 //! Start reading at `session` (which messages a request becomes, and in what order); `outgoing` sends them, `opening` has what stands before a statement, `idle` the connections between two of them, `protocol` makes and reads them, `wire` knows DuckDB's
 //! binary serialization, `types` its logical types, `vectors` the columns of a chunk, `values` and `nested` what becomes of their cells, `notation` how
-//! times and the like are written. `statements` makes the host's text DuckDB's, `parsed` judges what DuckDB's own parser says of it, `known` remembers that and what a transaction has let pass, `functions` which of them compute only,
+//! times and the like are written. `statements` makes the host's text DuckDB's, and has what a session knows of it, `parsed` judges what DuckDB's own parser says of it, `functions` knows which of what it calls only computes,
 //! `parameters` writes bound values, `reading` turns chunks into batches, `catalog` asks for the schema, `errors` says whose fault a refusal is.
 //!
 //! **Read-only.** A statement is one query to the connector's lexer, one `SELECT` to DuckDB's parser, which names no function that reads
@@ -15,7 +15,6 @@ mod catalog;
 mod errors;
 mod functions;
 mod idle;
-mod known;
 mod nested;
 mod notation;
 mod opening;

@@ -2,7 +2,7 @@
 //!
 //! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, puts
 //! the connection's clocks to UTC where the server's are not, begins a transaction that only reads (`opening`) unless one has let the statement pass within
-//! the last minute (`known`), and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What
+//! the last minute, and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What
 //! has succeeded leaves its connection to the next statement that is known, whose message ends the transaction, if there is one, before all else (`idle`),
 //! as long as others are under way, or until the host tells that nobody asks for anything; else the connection is ended, and the transaction with it,
 //! beside the answer (`outgoing`), and whatever failed has its own ended before that (`End`). A proxy that was too busy for a connection, or for the end
@@ -22,7 +22,6 @@ use souk_sdk::{
 use crate::catalog;
 use crate::errors::{cancelled, endless, is_undone, malformed, told, too_slow, unwelcome};
 use crate::idle::{Idle, Left};
-use crate::known::Known;
 use crate::opening::Opening;
 use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, is_unheard, message};
 use crate::parsed::{self, Parsed, question};
@@ -57,7 +56,6 @@ pub struct Session {
     idle: Idle,
     shapes: Shapes<Type>,
     texts: Texts<statements::Read>,
-    known: Known,
     jobs: Vec<Job>,
     /// The host tells when nobody asks for anything, and lets connections be ended then.
     is_told_idle: bool,
@@ -142,7 +140,6 @@ impl Machine for Session {
             idle: Idle::default(),
             shapes: Shapes::default(),
             texts: Texts::default(),
-            known: Known::default(),
             jobs: Vec::new(),
             is_told_idle: false,
         })
@@ -309,7 +306,7 @@ impl Session {
     /// Asks a statement that is known on a connection that another one has left, or else opens a connection.
     fn begin(&mut self, job: &mut Job, step: &mut Step) {
         let statement = match &job.work {
-            Work::Query { statement, .. } if self.known.has(&statement.read.named) => statement,
+            Work::Query { statement, .. } if statement.read.is_known() => statement,
             _ => return self.connect(job, step),
         };
         let Some(left) = self.idle.take() else {
@@ -325,8 +322,7 @@ impl Session {
 
     /// When the transaction begins of a statement that is asked now: none where one has let it pass, and what is done elsewhere need not be taken back.
     fn begins_at(&self, statement: &Prepared, now: u64) -> Option<u64> {
-        let is_passed = self.known.is_passed(&statement.read.named, now);
-        let needs_none = is_passed && !self.opening.has_foreign();
+        let needs_none = statement.read.is_passed(now) && !self.opening.has_foreign();
         (!needs_none).then_some(now)
     }
 
@@ -486,7 +482,7 @@ impl Session {
     /// The first statement of a connection.
     fn after_connect(&self, job: &mut Job, now: u64) -> Next {
         let text = match &job.work {
-            Work::Query { statement, .. } if !self.known.has(&statement.read.named) => {
+            Work::Query { statement, .. } if !statement.read.is_known() => {
                 statement.read.named.as_str()
             }
             Work::Ping { .. } => READ,
@@ -521,8 +517,7 @@ impl Session {
                 match work {
                     Work::Query { statement, .. } => {
                         parsed.judge(statement.read.placeholders())?;
-                        let named = statement.read.named.clone();
-                        self.known.add(named, parsed.is_plain());
+                        statement.read.known(parsed.is_plain());
                     }
                     _ => parsed.judge(0)?,
                 }
@@ -551,7 +546,7 @@ impl Session {
     /// What has succeeded is told at once. Its connection is left to the next statement, if it may be ended later, or ended beside the answer.
     fn leave(&mut self, job: &mut Job, step: &mut Step) -> bool {
         if let (Work::Query { statement, .. }, Some(at)) = (&job.work, job.begins_at) {
-            self.known.passed(&statement.read.named, at);
+            statement.read.passed(at);
         }
         let may_end_later = self.is_told_idle || !self.jobs.is_empty();
         let is_left = may_end_later && job.may_be_followed() && self.idle.has_room();
@@ -576,7 +571,7 @@ impl Session {
     /// Ends the connection; without one there is nothing left to do. What has failed is asked in a transaction the next time.
     fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
         if let (Work::Query { statement, .. }, Err(_)) = (&job.work, &outcome) {
-            self.known.failed(&statement.read.named);
+            statement.read.failed();
         }
         job.stage = Stage::End(outcome);
         match &job.connection {

@@ -3,9 +3,11 @@
 //! The first lock of three. It knows no grammar: DuckDB's own parser says afterwards what the text is (`parsed`), and the transaction in
 //! which it runs writes nothing. Where values stand is not believed either: the parser is asked of the text with a name for each, and has to see these.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, Places, Quote, Statement, Token};
+use souk_sdk::texts::Proof;
 use souk_sdk::{Error, Value};
 
 use crate::parameters::{self, is_blank_beyond_ascii};
@@ -30,13 +32,18 @@ const NAME: &str = "souks_value_";
 /// The one function that changes its connection.
 const SEEDS: &[u8] = b"setseed";
 
-/// What a text is, whatever its values are.
+/// What a text is, whatever its values are, and what its session has heard of it.
 pub struct Read {
     places: Places,
     /// What DuckDB's parser is asked of: a named parameter for each value, without the semicolon that ends it.
     pub named: String,
     /// It may leave something on its connection.
     pub leaves: bool,
+    /// DuckDB's parser has found it to be one query, and whether it is one that does the same whatever its values are, and the time of day. What it is
+    /// to the parser does not depend on what the database has.
+    is_plain: Cell<Option<bool>>,
+    /// A transaction that only reads has let it pass, which depends on views and macros.
+    passed: Proof,
 }
 
 /// A statement with its values.
@@ -65,6 +72,8 @@ pub fn read(text: &str) -> Result<Read, Error> {
         }),
         places,
         leaves,
+        is_plain: Cell::new(None),
+        passed: Proof::for_a_minute(),
     })
 }
 
@@ -81,6 +90,33 @@ pub fn prepare(text: &str, read: Rc<Read>, values: &[Value]) -> Result<Prepared,
 impl Read {
     pub fn placeholders(&self) -> usize {
         self.places.count()
+    }
+
+    /// Whether DuckDB's parser has found it to be a query.
+    pub fn is_known(&self) -> bool {
+        self.is_plain.get().is_some()
+    }
+
+    /// The parser has.
+    pub fn known(&self, is_plain: bool) {
+        self.is_plain.set(Some(is_plain));
+    }
+
+    /// Whether it needs no transaction at this time.
+    pub fn is_passed(&self, now: u64) -> bool {
+        self.passed.holds(now)
+    }
+
+    /// A transaction that only reads, and began then, has let it pass.
+    pub fn passed(&self, at: u64) {
+        if self.is_plain.get() == Some(true) {
+            self.passed.give(at);
+        }
+    }
+
+    /// It has failed, by whatever: it has its transaction the next time.
+    pub fn failed(&self) {
+        self.passed.withdraw();
     }
 }
 
@@ -183,6 +219,29 @@ mod tests {
             let error = prepare(wrong, &values).err().unwrap();
             assert_eq!(error.code, "parameter_count");
         }
+    }
+
+    /// Only what is known to do the same whatever its values are needs no transaction, and not when it has failed.
+    #[test]
+    fn what_has_passed_needs_no_transaction() {
+        let calls = read("SELECT nextval(?)").unwrap();
+        assert!(!calls.is_known());
+        calls.known(false);
+        calls.passed(100);
+        assert!(calls.is_known() && !calls.is_passed(100));
+        let plain = read("SELECT 1").unwrap();
+        plain.passed(100);
+        assert!(!plain.is_passed(100), "the parser has said nothing of it");
+        plain.known(true);
+        assert!(!plain.is_passed(100));
+        plain.passed(100);
+        assert!(plain.is_passed(100) && plain.is_passed(159));
+        assert!(!plain.is_passed(160) && !plain.is_passed(99));
+        assert!(plain.is_known(), "it is a query still");
+        plain.passed(170);
+        assert!(plain.is_passed(180));
+        plain.failed();
+        assert!(!plain.is_passed(180) && plain.is_known());
     }
 
     #[test]
