@@ -5,8 +5,8 @@
 //! values, `reading` turns pages into batches, `types` reads the names of types, `values` the cells, `catalog` asks for the schema, `ping` tests a connection, `pauses` says when something is asked again, `errors`
 //! says whose fault an error's name is.
 //!
-//! **Read-only.** Each statement of a seller's runs in a transaction of its own that was begun `READ ONLY`, until one of its text has passed
-//! (`proven`): the coordinator refuses whatever writes to a catalog. What it does not refuse there (a session's properties, procedures, other statements than queries) is not sent: a
+//! **Read-only.** Each statement of a seller's runs in a transaction of its own that was begun `READ ONLY`, but for a minute after one has let its text
+//! pass (`souk_sdk::texts::Proof`): the coordinator refuses whatever writes to a catalog. What it does not refuse there (a session's properties, procedures, other statements than queries) is not sent: a
 //! statement is one query.
 //!
 //! **Page by page.** An answer is told as it comes; only a page of it is held. What is not wanted any more is stopped at the coordinator.
@@ -19,7 +19,6 @@ mod errors;
 mod parameters;
 mod pauses;
 mod ping;
-mod proven;
 mod reading;
 mod session;
 mod settings;

@@ -1,16 +1,17 @@
 //! A session: any number of requests under way, each a few statements in a transaction of its own, or one that such a transaction has let pass
-//! before (`proven`), alone.
+//! within the last minute, alone.
 //!
 //! A request begins a transaction (`Begin`), asks its statement in it (`Ask`, of a ping also `Probe`) and ends it (`End`); each of these is
 //! asked once and followed from answer to answer until one leads no further. A statement that nobody waits for any more is stopped first
 //! (`Stop`). What was asked and not answered because a coordinator or its proxy was busy is asked again after a pause.
+
+use std::rc::Rc;
 
 use souk_sdk::catalog::Listing;
 use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::{Reading, Telling};
 use souk_sdk::parameters::callers;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
-use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
@@ -23,10 +24,9 @@ use crate::catalog;
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
 use crate::pauses;
 use crate::ping::{self, Ping};
-use crate::proven::Proven;
 use crate::reading;
 use crate::settings::{self, Settings};
-use crate::statements::{self, prepare};
+use crate::statements::{self, Read, prepare};
 use crate::types::Type;
 
 /// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
@@ -42,8 +42,7 @@ pub struct Session {
     api: Api,
     last: u32,
     shapes: Shapes<Type>,
-    texts: Texts<Places>,
-    proven: Proven,
+    texts: Texts<Read>,
     jobs: Vec<Job>,
 }
 
@@ -70,8 +69,10 @@ struct Job {
 /// What is asked in the transaction.
 enum Work {
     Query {
-        /// The seller's, until it is proven.
-        unproven: Option<String>,
+        /// Of the seller's text.
+        read: Rc<Read>,
+        /// When the transaction in which it is asked was asked for; none of a statement that needs none.
+        begins_at: Option<u64>,
         text: String,
         /// The caller's values, as an error quotes them.
         values: Vec<String>,
@@ -125,7 +126,6 @@ impl Machine for Session {
             last: 0,
             shapes: Shapes::default(),
             texts: Texts::default(),
-            proven: Proven::default(),
             jobs: Vec::new(),
         })
     }
@@ -137,7 +137,7 @@ impl Machine for Session {
     }
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
-        match self.begun(request) {
+        match self.begun(request, step.now()) {
             Ok((work, limits)) => {
                 let mut job = Job {
                     id,
@@ -210,10 +210,43 @@ impl Machine for Session {
     }
 }
 
+impl Work {
+    /// Whether it is a statement that a transaction has let pass.
+    fn needs_no_transaction(&self) -> bool {
+        match self {
+            Work::Query { begins_at, .. } => begins_at.is_none(),
+            Work::Catalog { .. } | Work::Ping(_) => false,
+        }
+    }
+}
+
 impl Job {
     /// Whether it is a statement in no transaction of ours.
     fn is_alone(&self) -> bool {
-        matches!(self.work, Work::Query { unproven: None, .. }) && self.transaction.is_none()
+        self.work.needs_no_transaction() && self.transaction.is_none()
+    }
+
+    /// A seller's statement that has ended was a query; in its transaction it has proven that it only reads.
+    fn prove(&self) -> Result<(), Trouble> {
+        let (
+            Stage::Ask,
+            Work::Query {
+                read,
+                begins_at,
+                reading,
+                ..
+            },
+        ) = (&self.stage, &self.work)
+        else {
+            return Ok(());
+        };
+        if reading.shape().is_none() {
+            return Err(Trouble::Ours(malformed()));
+        }
+        if let (Some(at), Some(_)) = (begins_at, &self.transaction) {
+            read.passed.give(*at);
+        }
+        Ok(())
     }
 
     /// Its next statement is another one.
@@ -225,19 +258,20 @@ impl Job {
 
 impl Session {
     /// What a request becomes.
-    fn begun(&mut self, request: Request) -> Result<(Work, Limits), Error> {
+    fn begun(&mut self, request: Request, now: u64) -> Result<(Work, Limits), Error> {
         match request {
             Request::Query(Query {
                 text,
                 parameters,
                 limits,
             }) => {
-                let places = self.texts.read(&text, statements::read)?;
+                let read = self.texts.read(&text, statements::read)?;
                 let work = Work::Query {
-                    text: prepare(&text, &places, &parameters)?.into_owned(),
+                    begins_at: (!read.passed.holds(now)).then_some(now),
+                    text: prepare(&text, &read, &parameters)?.into_owned(),
                     values: callers(&text, &parameters),
                     reading: Reading::default(),
-                    unproven: (!self.proven.has(&text)).then_some(text),
+                    read,
                 };
                 Ok((work, limits))
             }
@@ -438,7 +472,7 @@ impl Session {
 
     /// A statement has ended well: the next one of its request, or the end.
     fn finished(&mut self, job: &mut Job, step: &mut Step) -> Result<bool, Trouble> {
-        self.prove(job)?;
+        job.prove()?;
         if job.is_alone() {
             return Ok(self.end(job, Ok(()), step));
         }
@@ -460,26 +494,6 @@ impl Session {
         job.begins(stage);
         let request = self.asks(job);
         Ok(self.ask(job, request, step))
-    }
-
-    /// A seller's statement that has ended was a query; in its transaction it has proven that it only reads.
-    fn prove(&mut self, job: &mut Job) -> Result<(), Trouble> {
-        let (
-            Stage::Ask,
-            Work::Query {
-                reading, unproven, ..
-            },
-        ) = (&job.stage, &mut job.work)
-        else {
-            return Ok(());
-        };
-        if reading.shape().is_none() {
-            return Err(Trouble::Ours(malformed()));
-        }
-        if let (Some(text), Some(_)) = (unproven, &job.transaction) {
-            self.proven.add(std::mem::take(text));
-        }
-        Ok(())
     }
 
     fn troubled(&mut self, job: &mut Job, trouble: Trouble, step: &mut Step) -> bool {
@@ -558,9 +572,9 @@ impl Session {
 
 /// What is asked first: what begins a transaction, or at once a statement that needs none.
 fn first(work: &Work) -> Stage {
-    match work {
-        Work::Query { unproven: None, .. } => Stage::Ask,
-        _ => Stage::Begin,
+    match work.needs_no_transaction() {
+        true => Stage::Ask,
+        false => Stage::Begin,
     }
 }
 

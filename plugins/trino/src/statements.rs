@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use souk_sdk::statements::{Dialect, DollarQuotes, Letters, PAGE, Places, Quote, Statement};
+use souk_sdk::texts::Proof;
 use souk_sdk::{Error, Value};
 
 use crate::parameters;
@@ -34,22 +35,28 @@ const DIALECT: Dialect = Dialect {
     word_signs: "",
 };
 
-/// What a text is, whatever its values are.
-pub fn read(text: &str) -> Result<Places, Error> {
+/// What a text is, whatever its values are: they stand behind it.
+pub struct Read {
+    places: Places,
+    /// A transaction that only reads has let it pass. The coordinator itself refuses by the text alone, but it tells the connectors of the catalogs that
+    /// the text reaches to only read, and which these are is up to views and functions.
+    pub passed: Proof,
+}
+
+pub fn read(text: &str) -> Result<Read, Error> {
     let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
     keeps_its_session(&query)?;
-    Ok(query.places())
+    Ok(Read {
+        places: query.places(),
+        passed: Proof::for_a_minute(),
+    })
 }
 
 /// A text that was read, as it is sent.
-pub fn prepare<'a>(
-    text: &'a str,
-    places: &Places,
-    values: &[Value],
-) -> Result<Cow<'a, str>, Error> {
-    places.takes(values.len())?;
+pub fn prepare<'a>(text: &'a str, read: &Read, values: &[Value]) -> Result<Cow<'a, str>, Error> {
+    read.places.takes(values.len())?;
     // A coordinator takes no semicolon.
-    let query = places.statement(text);
+    let query = read.places.statement(text);
     if values.is_empty() {
         return Ok(Cow::Borrowed(query));
     }

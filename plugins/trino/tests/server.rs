@@ -187,6 +187,47 @@ fn what_has_passed_is_asked_alone() {
     assert_eq!(text(&first), BEGIN);
 }
 
+/// A view may be replaced by another one of its name: the transaction that is due a minute after the last one finds out, and each one from then on,
+/// until one lets the text pass again.
+#[test]
+fn a_transaction_is_believed_for_a_minute() {
+    let mut talk = Talk::usual();
+    let ask = |talk: &mut Talk, now| {
+        talk.now = now;
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        (id, text(&talk.asked[0]).to_owned())
+    };
+    let within = |talk: &mut Talk, now, reply| {
+        let (id, first) = ask(talk, now);
+        assert_eq!(first, BEGIN, "{now}");
+        // What it takes is no part of the minute, which begins with the transaction.
+        talk.now = now + 30;
+        for reply in [begun(), reply, ended()] {
+            talk.hears(0, reply).unwrap();
+        }
+        talk.ended(id).unwrap()
+    };
+    let alone = |talk: &mut Talk, now| {
+        let (id, first) = ask(talk, now);
+        assert_eq!(first, "SELECT 1", "{now}");
+        talk.hears(0, numbers(1)).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    };
+    let refuses = || fails("READ_ONLY_VIOLATION", "USER_ERROR", "no");
+    assert_eq!(within(&mut talk, 100, numbers(1)).ok().rows, 1);
+    alone(&mut talk, 130);
+    alone(&mut talk, 159);
+    // Who was asked alone has proven nothing.
+    for now in [160, 161] {
+        let error = within(&mut talk, now, refuses()).error();
+        assert_eq!(error.code, "read_only");
+    }
+    assert_eq!(within(&mut talk, 170, numbers(1)).ok().rows, 1);
+    alone(&mut talk, 229);
+    // The host's clock has fallen.
+    assert_eq!(within(&mut talk, 169, numbers(1)).ok().rows, 1);
+}
+
 /// What is asked alone fails, is stopped and is given up as in a transaction, but for that.
 #[test]
 fn what_is_asked_alone_is_stopped_too() {
