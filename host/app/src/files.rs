@@ -207,7 +207,7 @@ async fn look_again(app: App, company: CompanyId, place: Place, named: Named) {
     for _ in 0..LOOKED_AGAIN_MAX {
         tokio::time::sleep(wait).await;
         wait *= 2;
-        let needed = app.db.write(async |tx| -> Result<_, StoreError> {
+        let told = app.db.write(async |tx| -> Result<_, StoreError> {
             // Whoever commits has this lock: a commit that is still on its way is waited for.
             files::lock_company(tx, &company).await?;
             let is_named = files::lock_upload(tx, &company, upload).await?;
@@ -215,12 +215,19 @@ async fn look_again(app: App, company: CompanyId, place: Place, named: Named) {
                 Some(before) => files::lock_upload(tx, &company, &before.upload_id).await?,
                 None => false,
             };
-            Ok((is_named, is_before_named))
+            let current = files::get(tx, &company, &named.file.name).await?;
+            Ok((is_named, is_before_named, current.is_some()))
         });
-        match needed.await {
-            Ok((true, _)) => return take_place(&app, &company, place, named).await,
-            Ok((false, is_before_named)) => {
-                drop(Leftover::of(&place));
+        match told.await {
+            Ok((true, ..)) => return take_place(&app, &company, place, named).await,
+            Ok((false, is_before_named, is_current)) => {
+                // Another one has the name: if the commit was carried out, this one was read until then, as any that is replaced. (Of those that
+                // hosts share nobody reads what is here.)
+                let has_readers = is_current && !is_before_named && app.shared_files.is_none();
+                match has_readers {
+                    true => remove_later(place),
+                    false => drop(Leftover::of(&place)),
+                }
                 // The commit was carried out, and another one since: that one has let go of this upload, and nobody of the one before.
                 if let Some(before) = named.before.filter(|_| !is_before_named) {
                     remove_local(&app, &company, &before.upload_id);

@@ -163,13 +163,8 @@ async fn who_hangs_up_at_the_end_leaves_nothing_half_done() {
     assert_eq!(std::fs::read(path).unwrap(), b"whole");
 }
 
-/// A commit that fails leaves nobody knowing whether a row names the upload: its bytes stay until the store has told, and go when none does.
-#[tokio::test]
-async fn what_no_row_names_after_a_failed_commit_is_removed() {
-    let world = World::new().await;
-    let acme = world.company("acme").await;
-    let whole = put(&acme, "a.db").body(Body::from("before")).unwrap();
-    world.send(whole).await.expect(201);
+/// Commits of what names an upload fail from now on.
+async fn refuse_commits(world: &World) {
     // What fails at the end of the transaction, and no earlier.
     let of_sqlite = [
         "CREATE TABLE refusals (company_id TEXT REFERENCES companies (id) DEFERRABLE INITIALLY DEFERRED)",
@@ -179,7 +174,21 @@ async fn what_no_row_names_after_a_failed_commit_is_removed() {
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$",
         "CREATE CONSTRAINT TRIGGER refusal AFTER INSERT ON files DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()",
     ];
-    let broken = world.db.write(async |write| -> Result<_, StoreError> {
+    change(world, of_sqlite, of_postgres).await;
+}
+
+/// And no more.
+async fn take_commits(world: &World) {
+    let (of_sqlite, of_postgres) = ("DROP TRIGGER refusal", "DROP TRIGGER refusal ON files");
+    change(world, [of_sqlite], [of_postgres]).await;
+}
+
+async fn change<const N: usize>(
+    world: &World,
+    of_sqlite: [&'static str; N],
+    of_postgres: [&'static str; N],
+) {
+    let changed = world.db.write(async |write| -> Result<_, StoreError> {
         let statements = match write.is_shared() {
             true => of_postgres,
             false => of_sqlite,
@@ -189,7 +198,17 @@ async fn what_no_row_names_after_a_failed_commit_is_removed() {
         }
         Ok(())
     });
-    broken.await.unwrap();
+    changed.await.unwrap();
+}
+
+/// A commit that fails leaves nobody knowing whether a row names the upload: its bytes stay until the store has told, and go when none does.
+#[tokio::test]
+async fn what_no_row_names_after_a_failed_commit_is_removed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let whole = put(&acme, "a.db").body(Body::from("before")).unwrap();
+    world.send(whole).await.expect(201);
+    refuse_commits(&world).await;
 
     let uploads = world.state.app().files_dir.join(&acme.id);
     let count = || std::fs::read_dir(&uploads).unwrap().count();
@@ -215,6 +234,28 @@ async fn what_no_row_names_after_a_failed_commit_is_removed() {
     }
     assert_eq!(size(&world, &acme, "a.db").await, Some(6));
     assert_eq!(size(&world, &acme, "b.db").await, None);
+}
+
+/// An upload whose commit has failed, and in whose place another one is, may have been the file in between: its bytes stay for those who opened it, as
+/// those of any file that is replaced.
+#[tokio::test]
+async fn what_may_have_been_a_file_stays_for_its_readers() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    refuse_commits(&world).await;
+    let refused = put(&acme, "a.db").body(Body::from("refused")).unwrap();
+    let refused = world.send(refused).await;
+    assert!(!refused.status.is_success(), "{refused:?}");
+    take_commits(&world).await;
+    let whole = put(&acme, "a.db").body(Body::from("whole")).unwrap();
+    world.send(whole).await.expect(201);
+    let uploads = world.state.app().files_dir.join(&acme.id);
+    let count = || std::fs::read_dir(&uploads).unwrap().count();
+    assert_eq!(count(), 2);
+    // The store is asked two seconds after the commit; a file that was replaced stays for a minute.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert_eq!(count(), 2, "removed while it may be read");
+    assert_eq!(size(&world, &acme, "a.db").await, Some(5));
 }
 
 /// What a company sends is taken at a pace, also what is refused and thrown away: 70 MiB take most of a second, the first 25 nothing.
