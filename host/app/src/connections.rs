@@ -30,7 +30,7 @@ use souk_store::connections::Connection;
 use souk_store::{Write, connections, files};
 
 use crate::App;
-use crate::detached::to_the_end;
+use crate::detached::{AtTheEnd, to_the_end};
 use crate::members;
 pub use error::ConnectionError;
 use error::no_file;
@@ -120,23 +120,24 @@ async fn save(
         let after = connections::get(tx, company, id).await?;
         Ok(after)
     });
+    let sessions = revision.is_some().then(|| letting_go(app, company, id));
     let saved = saved.await;
-    if revision.is_some() {
-        forget(app, company, id, &saved);
+    if is_refused(&saved)
+        && let Some(sessions) = sessions
+    {
+        sessions.spare();
     }
     saved
 }
 
-/// Whoever opened a session before opened it with what may not hold any more. Where the store has failed, nobody knows.
-fn forget<T>(
-    app: &App,
-    company: &CompanyId,
-    id: &ConnectionId,
-    written: &Result<T, ConnectionError>,
-) {
-    if matches!(written, Ok(_) | Err(ConnectionError::Failed(_))) {
-        app.sandbox.forget(company.as_str(), id.as_str());
-    }
+/// Lets go of the sessions when it is dropped: whoever opened one before opened it with what may not hold any more.
+fn letting_go(app: &App, company: &CompanyId, id: &ConnectionId) -> AtTheEnd<impl FnOnce() + Send> {
+    AtTheEnd::of(move || app.sandbox.forget(company.as_str(), id.as_str()))
+}
+
+/// Whether nothing was written, so that sessions stay what they are. Where the store has failed, nobody knows.
+fn is_refused<T>(written: &Result<T, ConnectionError>) -> bool {
+    !matches!(written, Ok(_) | Err(ConnectionError::Failed(_)))
 }
 
 /// Deletes a connection that no living product runs on, likewise; its credentials are overwritten.
@@ -167,8 +168,11 @@ async fn delete_whole(
         }
         Ok(())
     });
+    let sessions = letting_go(app, company, id);
     let deleted = deleted.await;
-    forget(app, company, id, &deleted);
+    if is_refused(&deleted) {
+        sessions.spare();
+    }
     deleted
 }
 

@@ -19,11 +19,34 @@ pub async fn to_the_end<T: Send + 'static>(
     tokio::spawn(carried(on_behalf(work))).await
 }
 
+/// What has to be done at the end of work, whether that returns or panics: done when this is dropped.
+pub struct AtTheEnd<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> AtTheEnd<F> {
+    pub fn of(act: F) -> AtTheEnd<F> {
+        AtTheEnd(Some(act))
+    }
+
+    /// It need not be done.
+    pub fn spare(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<F: FnOnce()> Drop for AtTheEnd<F> {
+    fn drop(&mut self) {
+        if let Some(act) = self.0.take() {
+            act();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use futures_util::FutureExt as _;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use tokio::sync::Semaphore;
 
     /// What is begun is done, and holds its turn until then, although nobody waits for it any more.
@@ -44,5 +67,26 @@ mod tests {
         assert_eq!(turns.available_permits(), 0);
         source.add_permits(1);
         assert!(turns.acquire().await.is_ok());
+    }
+
+    /// What has to be done at the end is done once, behind a panic, too, and not where it is spared.
+    #[tokio::test]
+    async fn a_panic_leaves_nothing_undone() {
+        for (breaks, is_spared, times) in [(false, false, 1), (true, false, 1), (false, true, 0)] {
+            let done = Arc::new(AtomicUsize::new(0));
+            let counted = done.clone();
+            let work = to_the_end((), async move {
+                let end = AtTheEnd::of(move || {
+                    counted.fetch_add(1, Relaxed);
+                });
+                tokio::task::yield_now().await;
+                assert!(!breaks, "a defect");
+                if is_spared {
+                    end.spare();
+                }
+            });
+            assert_eq!(work.await.is_err(), breaks);
+            assert_eq!(done.load(Relaxed), times);
+        }
     }
 }

@@ -22,7 +22,7 @@ use souk_store::Write;
 use souk_store::integrations::{self, Integration, TestStatus};
 use souk_store::sealing::{Owner, SealError};
 
-use crate::detached::to_the_end;
+use crate::detached::{AtTheEnd, to_the_end};
 use crate::{App, connectors, members};
 pub use error::IntegrationError;
 pub use prepare::Input;
@@ -122,23 +122,28 @@ async fn save(
             false => Err(IntegrationError::Lost),
         }
     });
+    let sessions = (!renamed_only).then(|| letting_go(app, company, id));
     let saved = saved.await;
-    if !renamed_only {
-        forget(app, company, id, &saved);
+    if is_refused(&saved)
+        && let Some(sessions) = sessions
+    {
+        sessions.spare();
     }
     saved
 }
 
-/// Whoever opened a session before opened it with what may not hold any more. Where the store has failed, nobody knows.
-fn forget<T>(
+/// Lets go of the sessions when it is dropped: whoever opened one before opened it with what may not hold any more.
+fn letting_go(
     app: &App,
     company: &CompanyId,
     id: &IntegrationId,
-    written: &Result<T, IntegrationError>,
-) {
-    if matches!(written, Ok(_) | Err(IntegrationError::Store(_))) {
-        app.sandbox.forget(company.as_str(), id.as_str());
-    }
+) -> AtTheEnd<impl FnOnce() + Send> {
+    AtTheEnd::of(move || app.sandbox.forget(company.as_str(), id.as_str()))
+}
+
+/// Whether nothing was written, so that sessions stay what they are. Where the store has failed, nobody knows.
+fn is_refused<T>(written: &Result<T, IntegrationError>) -> bool {
+    !matches!(written, Ok(_) | Err(IntegrationError::Store(_)))
 }
 
 /// Deletes an integration with its credentials, likewise; what waits for it is given up.
@@ -166,8 +171,11 @@ async fn delete_whole(
                 false => Err(IntegrationError::NotFound),
             },
         );
+    let sessions = letting_go(app, company, id);
     let deleted = deleted.await;
-    forget(app, company, id, &deleted);
+    if is_refused(&deleted) {
+        sessions.spare();
+    }
     deleted
 }
 
