@@ -21,17 +21,10 @@ pub async fn impossible(
 ) -> Result<Vec<FieldError>, Cause> {
     let details = &written.details;
     let before = before.filter(|before| has_same_source(&before.written, written));
-    // What stands there already is the next test's business: a change of something else is not held up by it.
-    if before.is_some_and(|before| has_same_choices(&before.written.details, details)) {
-        return Ok(Vec::new());
+    let mut choices = Choices::of(details)?;
+    if let Some(before) = before {
+        choices.leave_out(&Choices::of(&before.written.details)?);
     }
-    let choices = Choices {
-        filters: definition::filters(&read(&details.filters)?)
-            .map_err(|_| unreadable("filters"))?,
-        order_by: definition::order_by(&read(&details.order_by)?)
-            .map_err(|_| unreadable("order_by"))?,
-        sorts: definition::sorts(&read(&details.sorts)?).map_err(|_| unreadable("sorts"))?,
-    };
     if choices.are_none() {
         return Ok(Vec::new());
     }
@@ -46,36 +39,57 @@ pub async fn impossible(
     Ok(known.refused(&choices))
 }
 
-fn has_same_choices(one: &EndpointDetails, other: &EndpointDetails) -> bool {
-    one.filters == other.filters && one.order_by == other.order_by && one.sorts == other.sorts
-}
-
-/// What callers may choose, and the order that rows come in.
+/// What callers may choose, and the order that rows come in, each with where it stands.
 struct Choices {
-    filters: Vec<Filter>,
-    order_by: Vec<Sorting>,
-    sorts: Vec<Sort>,
+    filters: Vec<(String, Filter)>,
+    order_by: Vec<(String, Sorting)>,
+    sorts: Vec<(String, Sort)>,
 }
 
 impl Choices {
+    fn of(details: &EndpointDetails) -> Result<Choices, Cause> {
+        let filters = definition::filters(&read(&details.filters)?);
+        let order_by = definition::order_by(&read(&details.order_by)?);
+        let sorts = definition::sorts(&read(&details.sorts)?);
+        Ok(Choices {
+            filters: placed("filters", filters.map_err(|_| unreadable("filters"))?),
+            order_by: placed("order_by", order_by.map_err(|_| unreadable("order_by"))?),
+            sorts: placed("sorts", sorts.map_err(|_| unreadable("sorts"))?),
+        })
+    }
+
+    /// What stands there already is the next test's business: a change of something else is not held up by it.
+    fn leave_out(&mut self, before: &Choices) {
+        leave_out(&mut self.filters, &before.filters);
+        leave_out(&mut self.order_by, &before.order_by);
+        leave_out(&mut self.sorts, &before.sorts);
+    }
+
     fn are_none(&self) -> bool {
         self.filters.is_empty() && self.order_by.is_empty() && self.sorts.is_empty()
     }
 
     /// Whatever rows are sorted by, with where it stands.
     fn sortings(&self) -> Vec<(String, &Sorting)> {
-        let own = self.order_by.iter().enumerate();
-        let mut all: Vec<(String, &Sorting)> = own
-            .map(|(place, sorting)| (format!("order_by[{place}]"), sorting))
-            .collect();
-        for (at, sort) in self.sorts.iter().enumerate() {
+        let own = self.order_by.iter();
+        let mut all: Vec<(String, &Sorting)> =
+            own.map(|(at, sorting)| (at.clone(), sorting)).collect();
+        for (at, sort) in &self.sorts {
             let places = sort.order_by.iter().enumerate();
-            all.extend(
-                places.map(|(place, sorting)| (format!("sorts[{at}].order_by[{place}]"), sorting)),
-            );
+            all.extend(places.map(|(place, sorting)| (format!("{at}.order_by[{place}]"), sorting)));
         }
         all
     }
+}
+
+fn placed<T>(member: &str, all: Vec<T>) -> Vec<(String, T)> {
+    let all = all.into_iter().enumerate();
+    all.map(|(place, one)| (format!("{member}[{place}]"), one))
+        .collect()
+}
+
+fn leave_out<T: PartialEq>(all: &mut Vec<(String, T)>, before: &[(String, T)]) {
+    all.retain(|(_, one)| before.iter().all(|(_, other)| other != one));
 }
 
 /// What tests have learnt of one source.
@@ -102,7 +116,7 @@ impl Known {
 
     fn refused(&self, choices: &Choices) -> Vec<FieldError> {
         let mut errors = FieldErrors::default();
-        for (place, filter) in choices.filters.iter().enumerate() {
+        for (at, filter) in &choices.filters {
             let known = self.column(&filter.field);
             let mut known = known.into_iter();
             if let Some(column) = known.find(|column| !column.compares(&filter.operators)) {
@@ -111,7 +125,7 @@ impl Known {
                     words => format!(" by {}", words.join(", ")),
                 };
                 let message = told(column, &format!("compared with a value{by}"), "filters");
-                errors.add(format!("filters[{place}]"), "unsupported", message);
+                errors.add(at, "unsupported", message);
             }
         }
         for (field, sorting) in choices.sortings() {
@@ -157,12 +171,19 @@ mod tests {
 
     /// Where something is refused.
     fn refused(known: &Known, filters: Value, order_by: Value, sorts: Value) -> Vec<String> {
-        let choices = Choices {
-            filters: definition::filters(&filters).unwrap(),
-            order_by: definition::order_by(&order_by).unwrap(),
-            sorts: definition::sorts(&sorts).unwrap(),
-        };
-        let errors = known.refused(&choices).into_iter();
+        named(known, &choices(&filters, &order_by, &sorts))
+    }
+
+    fn choices(filters: &Value, order_by: &Value, sorts: &Value) -> Choices {
+        Choices {
+            filters: placed("filters", definition::filters(filters).unwrap()),
+            order_by: placed("order_by", definition::order_by(order_by).unwrap()),
+            sorts: placed("sorts", definition::sorts(sorts).unwrap()),
+        }
+    }
+
+    fn named(known: &Known, choices: &Choices) -> Vec<String> {
+        let errors = known.refused(choices).into_iter();
         errors.map(|error| error.field).collect()
     }
 
@@ -208,6 +229,40 @@ mod tests {
         assert_eq!(
             refused(&known, by(json!(["like", "eq"])), json!(["pair"]), sorts),
             ["filters[0]", "order_by[0]", "sorts[1].order_by[1]"]
+        );
+    }
+
+    /// What stands there already holds up no change beside it, wherever it has moved; what comes along, and what has become of it, is refused.
+    #[test]
+    fn what_stands_there_already_is_left_to_the_test() {
+        let mut own = learned(
+            json!({"doc": ["json", "json"], "raw": ["bytes", "blob"], "pair": ["text", "pair"], "id": ["int64", "int4"]}),
+        );
+        own.note_refusal("pair", None);
+        let known = Known {
+            own: Some(own),
+            others: Vec::new(),
+        };
+        let odd = json!({"name": "odd", "order_by": ["pair"]});
+        let before = || choices(&json!(["doc"]), &json!(["pair"]), &json!([odd]));
+        let after = |filters: Value, order_by: Value, sorts: Value| {
+            let mut after = choices(&filters, &order_by, &sorts);
+            after.leave_out(&before());
+            named(&known, &after)
+        };
+        assert_eq!(named(&known, &before()).len(), 3);
+        let moved = after(json!(["id", "doc"]), json!(["id", "pair"]), json!([odd]));
+        assert!(moved.is_empty(), "{moved:?}");
+        let more = json!({"name": "more", "order_by": ["pair"]});
+        let doc = json!({"field": "doc", "operators": ["gte"]});
+        assert_eq!(
+            after(json!(["raw", doc]), json!(["-pair"]), json!([odd, more])),
+            [
+                "filters[0]",
+                "filters[1]",
+                "order_by[0]",
+                "sorts[1].order_by[0]"
+            ]
         );
     }
 
