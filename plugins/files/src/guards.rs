@@ -49,6 +49,14 @@ impl Place {
             Place::Filter | Place::Condition => Place::Value(0),
         }
     }
+
+    /// Whether conditions may be put behind each other there. What is drawn anew each time it is computed stands nowhere twice.
+    fn takes(self, conditions: &Expr) -> bool {
+        match self {
+            Place::Value(doubled) => doubled < DOUBLED_MAX && !conditions.is_volatile(),
+            Place::Filter | Place::Condition => true,
+        }
+    }
 }
 
 /// The plan with what can fail behind what cannot. It has to be optimized already: nothing is to take it apart again.
@@ -100,7 +108,7 @@ fn behind(part: Expr, place: Place, schema: &DFSchema) -> Planned<Transformed<Ex
         Expr::BinaryExpr(BinaryExpr {
             op: op @ (Operator::And | Operator::Or),
             ..
-        }) if place != Place::Value(DOUBLED_MAX) => joined(part, op, place, schema),
+        }) if place.takes(&part) => joined(part, op, place, schema),
         Expr::Case(case) => chosen(case, place.of_parts(), schema),
         Expr::AggregateFunction(function) => aggregated(function, place.of_parts(), schema),
         // Of these no part is to be called otherwise, or has columns of its own.
@@ -212,7 +220,9 @@ pub fn given(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
     let Expr::AggregateFunction(mut function) = part else {
         return Ok(Transformed::no(part));
     };
-    let Some(filter) = &function.params.filter else {
+    // One that is drawn anew would leave out other rows than it has left out.
+    let filter = function.params.filter.as_ref();
+    let Some(filter) = filter.filter(|filter| !filter.is_volatile()) else {
         return Ok(Transformed::no(Expr::AggregateFunction(function)));
     };
     let mut has_changed = false;

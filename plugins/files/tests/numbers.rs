@@ -523,6 +523,28 @@ fn nested() {
     assert_eq!(answer.lines(), ["false", "false"]);
 }
 
+/// What is drawn by lot is drawn once for each row, also beside what can fail: half of the rows are half of them, and not a quarter.
+#[test]
+fn lots_are_drawn_once() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    let rows = "generate_series(1, 10000) AS s(n)";
+    for sql in [
+        format!(
+            "SELECT count(*) FILTER (WHERE it) FROM (SELECT random() < 0.5 AND 10 / n >= 0 AS it, n FROM {rows}) AS x"
+        ),
+        format!(
+            "SELECT count(*) FILTER (WHERE NOT it) FROM (SELECT random() < 0.5 OR 10 / n < 0 AS it, n FROM {rows}) AS x"
+        ),
+        format!("SELECT count(10 / n) FILTER (WHERE random() < 0.5) FROM {rows}"),
+        format!("SELECT count(*) FROM {rows} WHERE random() < 0.5 AND 10 / n >= 0"),
+    ] {
+        let answer = ask(&mut session, &sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        let count: i32 = answer.lines()[0].parse().unwrap();
+        // By chance it is so far off less than once in 10^80 times.
+        assert!((4_000..6_000).contains(&count), "{sql}: {count}");
+    }
+}
+
 /// More digits than the type says are written, too.
 #[test]
 fn decimals_are_written_whole_as_texts() {
