@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::exact::Exact;
 use crate::files::Opened;
+use crate::guards::pairs::OfPairs;
 use crate::guards::{FilterFirst, ONCE, OnceIfSure};
 use crate::memory::Memory;
 use crate::series::{self, Series};
@@ -21,6 +22,8 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::optimizer::Optimizer;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use souk_sdk::Error;
 use std::collections::BTreeMap;
@@ -138,11 +141,14 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         ONCE => Arc::new(OnceIfSure(rule)),
         _ => rule,
     });
+    let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(OfPairs);
+    let steps = PhysicalOptimizer::new().rules;
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config()?)
         .with_runtime_env(runtime()?)
         .with_analyzer_rule(Arc::new(Exact))
         .with_optimizer_rules(rules.collect())
+        .with_physical_optimizer_rules(std::iter::once(first).chain(steps).collect())
         .with_physical_optimizer_rule(Arc::new(FilterFirst))
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();

@@ -4,7 +4,9 @@
 //! `FILTER` is given, and it moves what is selected below a filter where that leaves out columns. A `CASE` it computes as it is written:
 //! whatever can fail is put into one, behind what cannot.
 //!
-//! Start reading at [`guarded`], [`given`], [`OnceIfSure`] and [`FilterFirst`].
+//! Start reading at [`guarded`], [`given`], [`OnceIfSure`], [`FilterFirst`] and [`pairs`].
+
+pub mod pairs;
 
 use crate::computed::{Task, plain, task};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};

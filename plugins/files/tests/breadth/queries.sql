@@ -927,6 +927,21 @@ SELECT s.id FROM staff p JOIN sales s ON p.id = s.staff AND s.qty <> 0 AND p.gra
 -- = 6|~
 SELECT p.id, s.id AS sale FROM staff p LEFT JOIN sales s ON p.id = s.staff AND s.qty <> 0 AND p.grade / s.qty > 3 ORDER BY p.id, sale
 
+--- a zero beside a join that compares all with all
+-- = 0|0
+-- = 0|1
+-- = 0|2
+-- = 1|0
+-- = 1|1
+SELECT a.n, b.n AS m FROM (VALUES (0), (1), (2)) AS a(n) JOIN (VALUES (0), (1), (2)) AS b(n) ON a.n = 0 OR 10 / a.n > b.n + 8 ORDER BY a.n, m
+
+--- a zero beside an outer join that compares all with all
+-- = 0|~
+-- = 1|0
+-- = 1|1
+-- = 2|~
+SELECT a.n, b.n AS m FROM (VALUES (0), (1), (2)) AS a(n) LEFT JOIN (VALUES (0), (1), (2)) AS b(n) ON a.n <> 0 AND 10 / a.n > b.n + 8 ORDER BY a.n, m
+
 --- a zero is left out before anything is computed that is selected
 -- = 2|-6
 -- = 10|107
