@@ -7,6 +7,7 @@
 //! Start reading at [`guarded`], [`given`], [`OnceIfSure`], [`FilterFirst`] and [`pairs`].
 
 pub mod pairs;
+mod scans;
 
 use crate::computed::{Task, plain, task};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
@@ -472,20 +473,24 @@ fn filtered_first(node: &Arc<dyn ExecutionPlan>) -> Planned<Option<Arc<dyn Execu
     let Some(filter) = node.downcast_ref::<FilterExec>() else {
         return Ok(None);
     };
-    let Some(projection) = filter.input().downcast_ref::<ProjectionExec>() else {
+    let projection = filter.input().downcast_ref::<ProjectionExec>();
+    let below = match projection {
+        Some(projection) => Some((projection.expr().to_vec(), projection.input().clone())),
+        None => scans::apart(filter.input())?,
+    };
+    let Some((computed, input)) = below else {
         return Ok(None);
     };
-    let computed = projection.expr();
     // What the filter itself is asked of is not computed once more.
     let asked = collect_columns(filter.predicate());
     let mut asked = asked.iter().map(|column| computed.get(column.index()));
     if !asked.all(|column| column.is_some_and(is_read)) || computed.iter().all(is_read) {
         return Ok(None);
     }
-    let Some(predicate) = update_expr(filter.predicate(), computed, true)? else {
+    let Some(predicate) = update_expr(filter.predicate(), &computed, true)? else {
         return Ok(None);
     };
-    let below = FilterExecBuilder::new(predicate, projection.input().clone())
+    let below = FilterExecBuilder::new(predicate, input)
         .with_default_selectivity(filter.default_selectivity())
         .with_batch_size(filter.batch_size())
         .with_fetch(filter.fetch())
@@ -494,7 +499,7 @@ fn filtered_first(node: &Arc<dyn ExecutionPlan>) -> Planned<Option<Arc<dyn Execu
     let below = filtered_first(&below)?.unwrap_or(below);
     let left: Vec<ProjectionExpr> = match filter.projection() {
         Some(columns) => columns.iter().map(|at| computed[*at].clone()).collect(),
-        None => computed.to_vec(),
+        None => computed,
     };
     let above = ProjectionExec::try_new_with_schema_metadata(left, below, &node.schema())?;
     Ok(Some(Arc::new(above)))

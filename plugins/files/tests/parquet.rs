@@ -403,6 +403,28 @@ fn no_more_is_read_than_is_asked_for() {
     );
 }
 
+/// Of row groups that are too large to be filtered while they are read, too, nothing is computed of rows that a filter leaves out.
+#[test]
+fn nothing_is_computed_before_large_groups_are_filtered() {
+    let long = "0".repeat(12 << 20);
+    let texts = || array(StringArray::from(vec![long.as_str(); 3]));
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![2, 0, 5]))),
+        ("m", array(Int64Array::from(vec![1, 1, 1]))),
+        ("a", texts()),
+        ("b", texts()),
+    ]);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_dictionary_enabled(false)
+        .build();
+    let (_directory, mut session) = file("t.parquet", &parquet_with(&rows, properties));
+    let sql = "SELECT n, 10 / n + m + length(a) + length(b) AS it FROM t WHERE n <> 0 ORDER BY n";
+    let answer = ask(&mut session, sql).unwrap_or_else(|error| panic!("{error:?}"));
+    let line = |n: usize| format!("{n}|{}", 10 / n + 1 + 2 * long.len());
+    assert_eq!(answer.lines(), [line(2), line(5)]);
+}
+
 /// A file of which a column has no NULLs stands beside one of which it has some.
 #[test]
 fn nulls_are_found_in_whichever_file_they_are() {
