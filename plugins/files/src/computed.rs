@@ -16,6 +16,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as Planned;
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
@@ -132,8 +133,10 @@ impl ScalarUDFImpl for Function {
             (Task::Span, _) => NANOS,
             (Task::Divide, Some(divided)) => {
                 let by = kinds.get(1).unwrap_or(divided);
-                let kind = quotient(divided, by).ok_or_else(|| errors::through(nothing()))?;
-                kind.data_type()
+                match quotient(divided, by) {
+                    Some(kind) => kind.data_type(),
+                    None => unlike(divided, by)?.2,
+                }
             }
             (Task::Part(scale), _) => DataType::Decimal128(PART_DIGITS, *scale),
             (Task::Rows(_), _) => kinds.get(1).cloned().unwrap_or(DataType::Null),
@@ -358,7 +361,24 @@ fn digits(kind: &DataType) -> Option<(u8, i8)> {
     }
 }
 
+/// As what DataFusion divides others, and what comes of it. What a UNION is of is known late: decimals may have become floats since.
+fn unlike(divided: &DataType, by: &DataType) -> Planned<(DataType, DataType, DataType)> {
+    let alike = BinaryTypeCoercer::new(divided, &Operator::Divide, by);
+    let (divided, by) = alike.get_input_types()?;
+    Ok((divided, by, alike.get_result_type()?))
+}
+
 fn divided(divided: ColumnarValue, by: ColumnarValue) -> Planned<ColumnarValue> {
+    let kinds = (divided.data_type(), by.data_type());
+    if quotient(&kinds.0, &kinds.1).is_none() {
+        let (kind, of_by, of_quotient) = unlike(&kinds.0, &kinds.1)?;
+        let (divided, by) = (divided.cast_to(&kind, None)?, by.cast_to(&of_by, None)?);
+        let quotients = computed(Operator::Divide, &divided, &by)?;
+        return match of_quotient.is_floating() {
+            true => each(&quotients, floats::leveled),
+            false => Ok(quotients),
+        };
+    }
     let is_one = matches!(
         (&divided, &by),
         (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))

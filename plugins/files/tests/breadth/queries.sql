@@ -256,6 +256,11 @@ SELECT id, amount * qty AS a FROM sales ORDER BY id
 -- = 7|411522.6300000000|5.0250000000
 SELECT id, amount / 3 AS a, salary / grade AS b FROM (SELECT s.id, s.amount, p.salary, p.grade FROM sales s JOIN staff p ON p.id = s.staff) x ORDER BY id
 
+--- decimals among floats are divided as floats
+-- = 0.5|2
+-- = 1|1
+SELECT a / 3.0 AS b, 3.0 / a AS c FROM (SELECT 1.5 AS a UNION ALL SELECT CAST('3' AS double)) AS x ORDER BY a
+
 --- shares of a whole
 -- = 1|71.43
 -- = 2|0.01
