@@ -94,6 +94,11 @@ async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
     let mut result = change(db, &wanted, &releases).await;
     // A deadlock or a lost connection; both are cured by trying again, and the second time is enough to tell trouble from bad luck.
     if let Err(StoreError::Busy | StoreError::Unavailable(_)) = result {
+        // Of a commit that was not answered nobody knows whether it went through: what it may have reserved is given back first.
+        let reserved = wanted
+            .iter()
+            .map(|request| (request.execution.clone(), request.buyer.clone()));
+        releases.extend(reserved);
         result = change(db, &wanted, &releases).await;
     }
     match result {
