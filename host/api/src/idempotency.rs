@@ -231,34 +231,46 @@ async fn claim_key(
     let (state, times) = (state.clone(), (caller.now(), lapses_at));
     // A commit that has begun ends, whoever waits for it: so somebody has to learn of the claim.
     let claiming = tokio::spawn(carried(on_behalf(async move {
-        let claimed = claim_scope(&state, scope, &fingerprint, times).await;
-        claimed.map(|claimed| match claimed {
-            Ok(ticket) => Claim::Granted(Unbegun {
+        let mut granted = None;
+        let claimed = claim_scope(&state, scope, &fingerprint, times, &mut granted).await;
+        match (claimed, granted) {
+            (Ok(Some(response)), _) => Ok(Claim::Done(response)),
+            (Ok(None), Some(ticket)) => Ok(Claim::Granted(Unbegun {
                 state,
                 ticket,
                 has_begun: false,
-            }),
-            Err(response) => Claim::Done(response),
-        })
+            })),
+            (Ok(None), None) => Err(in_progress()),
+            // The claim may be there, if its commit was not answered. Whoever asks again shall not wait until it lapses.
+            (Err(problem), Some(ticket)) => {
+                let _ = release(&state, &ticket).await;
+                Err(problem)
+            }
+            (Err(problem), None) => Err(problem),
+        }
     })));
     claiming.await.map_err(Problem::internal)?
 }
 
-/// The ticket, or what was answered before.
+/// What was answered before, if anything was. The ticket of a claim is in `granted` before its commit.
 async fn claim_scope(
     state: &ApiState,
     scope: Scope,
     fingerprint: &str,
     (now, lapses_at): (Timestamp, Timestamp),
-) -> Result<Result<Ticket, Response>, Problem> {
+    granted: &mut Option<Ticket>,
+) -> Result<Option<Response>, Problem> {
     let bytes_max = state.settings().kept_answer_bytes_max;
     state
         .db()
         .write(async |write| {
             match store::claim(write, scope, fingerprint, now, lapses_at, bytes_max).await? {
                 store::Claim::Full => Err(full(bytes_max)),
-                store::Claim::Granted(ticket) => Ok(Ok(ticket)),
-                store::Claim::Done(answer) => replay(answer).map(Err),
+                store::Claim::Granted(ticket) => {
+                    *granted = Some(ticket);
+                    Ok(None)
+                }
+                store::Claim::Done(answer) => replay(answer).map(Some),
                 store::Claim::InFlight => Err(in_progress()),
                 store::Claim::Reused => Err(reused()),
             }
