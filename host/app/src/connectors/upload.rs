@@ -225,7 +225,12 @@ async fn keep(
     let before =
         connectors::get(&mut *app.db.read().await?, text, &info.name, &info.version).await?;
     match before {
-        Some(before) if before.digest == info.digest => return Ok(()),
+        Some(before) if before.digest == info.digest => {
+            // An upload whose commit was not answered has left the row, and was not put down as stored.
+            let key = key(text, &info.name, &info.version);
+            app.connectors.stored.lock().insert(key);
+            return Ok(());
+        }
         Some(before) => {
             let conflict = LoadError::Conflict {
                 name: info.name.clone(),
