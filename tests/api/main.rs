@@ -15,6 +15,7 @@ mod comparable;
 mod connections;
 mod connectors;
 mod conversations;
+mod cut_commits;
 mod data_route;
 mod databricks_source;
 mod declared;

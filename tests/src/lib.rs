@@ -12,6 +12,7 @@ pub mod client;
 pub mod collector;
 pub mod command;
 pub mod contract;
+pub mod cut_commits;
 pub mod databricks;
 pub mod duckdb;
 mod fronts;

@@ -281,10 +281,15 @@ impl PgCluster {
 
     /// The URL of `database` for a host's store.
     pub fn url(&self, database: &str) -> String {
+        self.url_by(self.port, database)
+    }
+
+    /// The same where it is reached by another port, which leads to its own.
+    pub fn url_by(&self, port: u16, database: &str) -> String {
         let password = self.password.replace(' ', "%20");
         format!(
-            "postgres://{}:{password}@127.0.0.1:{}/{database}",
-            self.user, self.port
+            "postgres://{}:{password}@127.0.0.1:{port}/{database}",
+            self.user
         )
     }
 }

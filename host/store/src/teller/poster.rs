@@ -5,7 +5,7 @@
 //!
 //! One batch is a handful of statements, however many charges it has. Either all of it is booked or nothing; a batch that the store refuses
 //! is tried again charge by charge, so that one bad charge fails alone. When a commit's outcome is unknown, the batch is tried again with
-//! the same ids, which tells: either it books now, or its ids are there already.
+//! the same ids: where those are in the books already, that is its outcome, and else it books now.
 
 use super::answers::{forget_answers, keep_answers};
 use super::balances::Balances;
@@ -272,7 +272,7 @@ impl Poster {
         let mut in_doubt = false;
         let mut pause = PAUSE;
         for attempt in 1.. {
-            let failure = match self.attempt(batch).await {
+            let failure = match self.attempt(batch, in_doubt).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(failure) => failure,
             };
@@ -306,15 +306,10 @@ impl Poster {
         unreachable!("the last attempt returns")
     }
 
-    async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Committed>, Failure> {
+    /// Books the batch. `in_doubt`: an attempt before this one may have done so.
+    async fn attempt(&mut self, batch: &[Item], in_doubt: bool) -> Result<Vec<Committed>, Failure> {
         let mut write = self.db.write_charges().await?;
-        let mut touched = AccountChanges::default();
-        for item in batch.iter().filter(|item| item.transaction.is_some()) {
-            let (buyer, seller) = (&item.hold.buyer, &item.receipt.run.seller);
-            for entry in ledger::charge_entries(buyer, seller, item.hold.amount) {
-                touched.add(&entry);
-            }
-        }
+        let touched = touched(batch);
         let new: Vec<Account> = touched
             .accounts()
             .filter(|account| !self.known.contains(account))
@@ -324,17 +319,23 @@ impl Poster {
         if !new.is_empty() {
             accounts::ensure_accounts(&mut write, new.iter()).await?;
         }
-        let mut expired = HashSet::new();
         let mut levels = match &self.keeper {
             Keeper::Memory(balances) => levels_in_memory(balances, batch),
             Keeper::Rows(_) => {
                 let accounts = touched.accounts().cloned().collect();
-                let levels = accounts::lock(&mut write, accounts).await?;
-                expired = take_holds(&mut write, batch, &superseded).await?;
-                forget_answers(&mut write, batch, &expired, &mut given_back).await?;
-                levels
+                accounts::lock(&mut write, accounts).await?
             }
         };
+        // Behind the locks: a commit that was still on its way has ended. If it went through, the holds are not there because they are spent, and
+        // the answers that were kept stay.
+        if in_doubt && let Some(outcomes) = booked(&mut write, batch).await? {
+            return Ok(outcomes);
+        }
+        let mut expired = HashSet::new();
+        if let Keeper::Rows(_) = &self.keeper {
+            expired = take_holds(&mut write, batch, &superseded).await?;
+            forget_answers(&mut write, batch, &expired, &mut given_back).await?;
+        }
 
         let mut at = db::now().max(self.last_at);
         let mut outcomes = Vec::with_capacity(batch.len());
@@ -370,31 +371,53 @@ impl Poster {
     async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Committed>>, StoreError> {
         // The writer's connection: on SQLite no other could be sure to see what it saw last.
         let mut write = self.db.writers_view().await?;
-        let mut outcomes = Vec::with_capacity(batch.len());
-        let mut found = false;
-        for item in batch {
-            let row = sqlx::query(
-                "SELECT e.id, t.balance_after_credits
-                 FROM executions e
-                 LEFT JOIN transactions t ON t.id = e.transaction_id
-                 WHERE e.id = $1 AND (e.transaction_id = $2 OR (e.transaction_id IS NULL AND $2 IS NULL))",
-            )
-            .bind(item.receipt.run.id.as_str())
-            .bind(item.transaction.as_ref().map(TransactionId::as_str))
-            .fetch_optional(&mut *write)
-            .await?;
-            outcomes.push(match row {
-                Some(row) => {
-                    found = true;
-                    Committed::Booked {
-                        balance_after: row.number_opt("balance_after_credits")?,
-                    }
-                }
-                None => Committed::Expired,
-            });
+        if let Keeper::Rows(_) = &self.keeper {
+            // A commit that is still on its way is not seen before it ends, and has them locked until then.
+            let accounts = touched(batch).accounts().cloned().collect();
+            accounts::lock(&mut write, accounts).await?;
         }
-        Ok(found.then_some(outcomes))
+        booked(&mut write, batch).await
     }
+}
+
+/// The accounts that a batch moves money between.
+fn touched(batch: &[Item]) -> AccountChanges {
+    let mut touched = AccountChanges::default();
+    for item in batch.iter().filter(|item| item.transaction.is_some()) {
+        let (buyer, seller) = (&item.hold.buyer, &item.receipt.run.seller);
+        for entry in ledger::charge_entries(buyer, seller, item.hold.amount) {
+            touched.add(&entry);
+        }
+    }
+    touched
+}
+
+/// What became of a batch that is in the books; `None`: it is not there.
+async fn booked(write: &mut Write, batch: &[Item]) -> Result<Option<Vec<Committed>>, StoreError> {
+    let mut outcomes = Vec::with_capacity(batch.len());
+    let mut found = false;
+    for item in batch {
+        let row = sqlx::query(
+            "SELECT e.id, t.balance_after_credits
+             FROM executions e
+             LEFT JOIN transactions t ON t.id = e.transaction_id
+             WHERE e.id = $1 AND (e.transaction_id = $2 OR (e.transaction_id IS NULL AND $2 IS NULL))",
+        )
+        .bind(item.receipt.run.id.as_str())
+        .bind(item.transaction.as_ref().map(TransactionId::as_str))
+        .fetch_optional(&mut **write)
+        .await?;
+        outcomes.push(match row {
+            Some(row) => {
+                found = true;
+                Committed::Booked {
+                    balance_after: row.number_opt("balance_after_credits")?,
+                }
+            }
+            None => Committed::Expired,
+        });
+    }
+    Ok(found.then_some(outcomes))
 }
 
 /// The charges that the buyers' balances cover, and those that only a defect can have made: they must not get into the books.

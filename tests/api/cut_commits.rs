@@ -1,0 +1,310 @@
+//! The connection to the store ends in the middle of a commit, so that nobody knows whether it went through: what the client is told, and what is in
+//! the books and at work then.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use souk_tests::cut_commits::{CommitWire, Cut};
+use souk_tests::{Answer, Client, Company, PgCluster, TestHost, guests};
+
+use crate::charges::slow_asset;
+use crate::sqlite_source::dataset;
+use crate::unique;
+use crate::voids::{books, until};
+
+/// Statements of the transactions whose commits are cut, in the order of a first paid run with a key.
+const CLAIM: &str = "INSERT INTO idempotency";
+const HOLD: &str = "INSERT INTO holds";
+const PURCHASE: &str = "INSERT INTO purchases";
+const CHARGE: &str = "INSERT INTO transactions";
+
+const PRICE: i64 = 3;
+/// A host looks again after two seconds; a loaded machine gets a multiple.
+const SEEN_WITHIN: Duration = Duration::from_secs(60);
+/// What is looked for again has been by then, on any machine that is not overloaded.
+const LOOKED_AGAIN: Duration = Duration::from_secs(5);
+
+/// A host whose store is behind a wire.
+async fn host() -> (CommitWire, TestHost) {
+    let cluster = PgCluster::shared().await;
+    let wire = CommitWire::to(cluster.port).await;
+    let database = cluster.database("SELECT 1").await;
+    // What is said within TLS nobody else can read.
+    let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
+    let host = TestHost::builder()
+        .arg("--database-url", url)
+        .env("SOUK_IP_RATE_LIMIT", "1000000")
+        .start()
+        .await;
+    (wire, host)
+}
+
+/// Sends the request; exactly one commit was cut when it has been answered.
+async fn cut(
+    wire: &CommitWire,
+    (cut, statement): (Cut, &'static str),
+    request: impl Future<Output = Answer>,
+) -> Answer {
+    let before = wire.cuts();
+    wire.cut(cut, statement);
+    let answer = request.await;
+    let cuts = wire.cuts() - before;
+    assert_eq!(cuts, 1, "{cut:?} {statement}: {}", answer.body);
+    answer
+}
+
+async fn execute(buyer: &Company, asset: &str, key: Option<&str>) -> Answer {
+    let path = buyer.path(&format!("/assets/{asset}/execute"));
+    let header = key.map(|key| ("idempotency-key", key));
+    let body = json!({"params": {"seconds": 0}});
+    let headers = header.as_slice();
+    buyer.client.post_with(&path, headers, body).await
+}
+
+async fn is_balanced(host: &TestHost) {
+    let platform = host.platform();
+    let proof = platform.get("/admin/ledger/reconciliation").await;
+    let proof = proof.expect(200);
+    let sum = proof.at("/data/sum_all_accounts");
+    assert_eq!(
+        (proof.at("/data/balanced"), sum),
+        (&json!(true), &json!(0)),
+        "{}",
+        proof.body
+    );
+}
+
+/// Whichever commit of a run is cut, and on which side of it: the run is charged once, for one answer, which its key gets from then on. What was
+/// reserved or booked without an answer is found, so that its client need not even ask again; what comes before that can be asked again at once.
+#[tokio::test]
+async fn a_run_whose_commit_is_cut_is_charged_once() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
+    for statement in [CLAIM, HOLD, PURCHASE, CHARGE] {
+        for side in Cut::BOTH {
+            let buyer = host.buyer(&unique("buyer"), 10).await;
+            let run = execute(&buyer, &asset, Some("k"));
+            let first = cut(&wire, (side, statement), run).await;
+            let again = execute(&buyer, &asset, Some("k")).await.expect(200);
+            let is_told = [HOLD, CHARGE].contains(&statement);
+            let replayed = again.header("idempotency-replayed");
+            assert_eq!(replayed == "true", is_told, "{side:?} {statement}");
+            match is_told {
+                true => assert_eq!(first.expect(200).body, again.body),
+                false => drop(first.expect_error(503, "SERVICE_UNAVAILABLE")),
+            }
+            let third = execute(&buyer, &asset, Some("k")).await.expect(200);
+            assert_eq!(third.header("idempotency-replayed"), "true");
+            assert_eq!(third.body, again.body, "{side:?} {statement}");
+            until(&buyer.client, &buyer, (10 - PRICE, 0, 1)).await;
+            let path = buyer.path("/credits/transactions?type=charge");
+            let charges = buyer.client.get(&path).await.expect(200);
+            assert_eq!(
+                charges.at("/data/0/id"),
+                again.at("/meta/transaction_id"),
+                "{side:?} {statement}"
+            );
+        }
+    }
+    is_balanced(&host).await;
+}
+
+/// The same without a key: an answer is paid once, and what is refused costs nothing.
+#[tokio::test]
+async fn a_run_without_a_key_whose_commit_is_cut_is_charged_once() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
+    for statement in [HOLD, PURCHASE, CHARGE] {
+        for side in Cut::BOTH {
+            let buyer = host.buyer(&unique("buyer"), 10).await;
+            let run = execute(&buyer, &asset, None);
+            let answer = cut(&wire, (side, statement), run).await;
+            let expected = match statement {
+                PURCHASE => {
+                    answer.expect_error(503, "SERVICE_UNAVAILABLE");
+                    (10, 0, 0)
+                }
+                _ => {
+                    assert_eq!(answer.expect(200).at("/meta/credits_used"), PRICE);
+                    (10 - PRICE, 0, 1)
+                }
+            };
+            until(&buyer.client, &buyer, expected).await;
+            // And from then on as if nothing had been.
+            execute(&buyer, &asset, None).await.expect(200);
+            let (balance, charges) = (expected.0 - PRICE, expected.2 + 1);
+            until(&buyer.client, &buyer, (balance, 0, charges)).await;
+        }
+    }
+    is_balanced(&host).await;
+}
+
+/// Charges of several clients share a commit: if that is cut, each of them is booked once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn charges_that_share_a_commit_that_is_cut_are_booked_once() {
+    const CALLS: i64 = 12;
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
+    for side in Cut::BOTH {
+        let buyer = host.buyer(&unique("buyer"), 100).await;
+        let keys: Vec<String> = (0..CALLS).map(|call| format!("k{call}")).collect();
+        let calls = keys
+            .iter()
+            .map(|key| execute(&buyer, &asset, Some(key.as_str())));
+        // The first makes the purchase, the others are charged beside each other.
+        execute(&buyer, &asset, None).await.expect(200);
+        let before = wire.cuts();
+        wire.cut(side, CHARGE);
+        let answers = futures_util::future::join_all(calls).await;
+        assert_eq!(wire.cuts() - before, 1, "{side:?}");
+        for (key, answer) in keys.iter().zip(answers) {
+            let answer = answer.expect(200);
+            let again = execute(&buyer, &asset, Some(key.as_str())).await;
+            assert_eq!(again.expect(200).body, answer.body, "{side:?}");
+        }
+        let charges = CALLS + 1;
+        until(&buyer.client, &buyer, (100 - PRICE * charges, 0, charges)).await;
+    }
+    is_balanced(&host).await;
+}
+
+/// Credits that are granted with a key arrive once, whichever side of the commit is cut; the client is told to try again, and learns the same then
+/// that it would have learnt.
+#[tokio::test]
+async fn a_grant_whose_commit_is_cut_arrives_once() {
+    let (wire, host) = host().await;
+    let platform = host.platform();
+    for statement in [CLAIM, CHARGE] {
+        for side in Cut::BOTH {
+            let buyer = host.company(&unique("buyer")).await;
+            let path = format!("/admin/companies/{}/credits/grants", buyer.id);
+            let grant = async || {
+                let header = [("idempotency-key", "grant")];
+                let body = json!({"credits": 7, "reason": "test"});
+                platform.post_with(&path, &header, body).await
+            };
+            let first = cut(&wire, (side, statement), grant()).await;
+            first.expect_error(503, "SERVICE_UNAVAILABLE");
+            let again = grant().await.expect(201);
+            let has_arrived = (statement, side) == (CHARGE, Cut::Behind);
+            let replayed = again.header("idempotency-replayed");
+            assert_eq!(replayed == "true", has_arrived, "{side:?} {statement}");
+            assert_eq!(again.at("/data/balance_after_credits"), 7);
+            assert_eq!(grant().await.expect(201).body, again.body);
+            assert_eq!(books(&buyer.client, &buyer).await, (7, 0, 0));
+        }
+    }
+    is_balanced(&host).await;
+}
+
+/// An upload whose row may have been written keeps its bytes until that is known: it is a file, with them, or neither is there.
+#[tokio::test]
+async fn a_file_whose_commit_is_cut_is_whole_or_not_there() {
+    let (wire, host) = host().await;
+    for side in Cut::BOTH {
+        let seller = host.company(&unique("filer")).await;
+        let path = seller.path("/files/sales.db");
+        let bytes = dataset(3).await;
+        let put = seller.client.put_bytes(&path, bytes.clone());
+        let put = cut(&wire, (side, "INSERT INTO files"), put).await;
+        put.expect_error(503, "SERVICE_UNAVAILABLE");
+        let uploads = host.data_dir.join("files").join(&seller.id);
+        let found = seller.client.get(&path).await;
+        match side {
+            Cut::Before => {
+                found.expect(404);
+                let begun = Instant::now();
+                while std::fs::read_dir(&uploads).is_ok_and(|left| left.count() > 0) {
+                    assert!(begun.elapsed() < SEEN_WITHIN, "its bytes stay");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                seller.client.put_bytes(&path, bytes).await.expect(201);
+            }
+            Cut::Behind => {
+                let size = found.expect(200).at("/data/size_bytes").as_u64();
+                assert_eq!(size, Some(bytes.len() as u64));
+                tokio::time::sleep(LOOKED_AGAIN).await;
+            }
+        }
+        let fields =
+            json!({"credential_type": "NONE", "credentials": "{}", "database": "sales.db"});
+        let connection = seller.connection("sqlite", fields).await;
+        let count = json!({"sql_logic": "SELECT count(*) FROM sales"});
+        let asset = seller.asset(&connection, count).await;
+        let counted = seller.execute(&asset, json!({})).await.expect(200);
+        assert_eq!(counted.at("/data/answer_value"), 3, "{side:?}");
+    }
+}
+
+const FIRST: &str = "1.0.0";
+const SECOND: &str = "2.0.0";
+
+/// `version: status` of every version of the connector that the tests of activations have.
+async fn versions(client: &Client) -> Vec<String> {
+    let answer = client.get("/connectors/fixed-rows").await.expect(200);
+    let versions = answer.at("/data/versions").as_array().cloned();
+    let text = |version: &Value| format!("{}: {}", version["version"], version["status"]);
+    let versions = versions.unwrap_or_default();
+    versions
+        .iter()
+        .map(|version| text(version).replace('"', ""))
+        .collect()
+}
+
+/// A version whose choice may have been written down: after the answer that it could not be, the one that the store has is at work, and stays so.
+#[tokio::test]
+async fn an_activation_whose_commit_is_cut_is_what_the_store_has() {
+    let (wire, host) = host().await;
+    for side in Cut::BOTH {
+        let seller = host.company(&unique("activating")).await;
+        seller.connector(guests::FIXED_ROWS).await;
+        let path = seller.path("/connectors");
+        let second = guests::FIXED_ROWS_NEXT.to_vec();
+        let second = seller.client.post_wasm(&path, second).await;
+        second.expect(201);
+        let path = seller.path("/connectors/fixed-rows/activate");
+        let activate = || seller.client.post(&path, json!({"version": SECOND}));
+        let statement = "INSERT INTO connector_choices";
+        let answer = cut(&wire, (side, statement), activate()).await;
+        answer.expect_error(503, "SERVICE_UNAVAILABLE");
+        let (active, staged) = match side {
+            Cut::Before => (FIRST, SECOND),
+            Cut::Behind => (SECOND, FIRST),
+        };
+        let mut expected = [format!("{active}: active"), format!("{staged}: staged")];
+        expected.sort();
+        let begun = Instant::now();
+        while versions(&seller.client).await != expected {
+            assert!(begun.elapsed() < SEEN_WITHIN, "{side:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        activate().await.expect(200);
+        assert_eq!(
+            versions(&seller.client).await,
+            ["1.0.0: staged", "2.0.0: active"],
+            "{side:?}"
+        );
+    }
+}
+
+/// A connector whose commit was cut can be sent again, and is then there once.
+#[tokio::test]
+async fn a_connector_whose_commit_is_cut_can_be_sent_again() {
+    let (wire, host) = host().await;
+    for side in Cut::BOTH {
+        let seller = host.company(&unique("uploading")).await;
+        let path = seller.path("/connectors?activate=true");
+        let upload = || seller.client.post_wasm(&path, guests::FIXED_ROWS.to_vec());
+        let first = cut(&wire, (side, "INSERT INTO connectors "), upload()).await;
+        first.expect_error(503, "SERVICE_UNAVAILABLE");
+        upload().await.expect(201);
+        assert_eq!(
+            versions(&seller.client).await,
+            ["1.0.0: active"],
+            "{side:?}"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! A wire to PostgreSQL that is cut in the middle of a commit: before the server hears of it, or behind it, with its answer. Whoever sent it learns
+//! the same in both cases, that the connection ended.
+//!
+//! It reads what the client says (version 3 of the protocol, without TLS), in order to know which transaction a commit is of.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// How the server's answer to a commit ends.
+const COMMITTED: &[u8] = b"COMMIT\0";
+/// A commit takes milliseconds.
+const COMMITS_WITHIN: Duration = Duration::from_secs(60);
+
+/// Where the wire is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The server does not hear of the commit, and undoes the transaction.
+    Before,
+    /// The server commits; nobody hears of it.
+    Behind,
+}
+
+impl Cut {
+    pub const BOTH: [Cut; 2] = [Cut::Before, Cut::Behind];
+}
+
+pub struct CommitWire {
+    pub port: u16,
+    plan: Arc<Plan>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Plan {
+    /// Where the next commit is cut of a transaction that has a statement with this text.
+    next: Mutex<Option<(Cut, &'static str)>>,
+    cuts: AtomicUsize,
+}
+
+impl CommitWire {
+    /// To the server at this port.
+    pub async fn to(server: u16) -> CommitWire {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let plan = Arc::<Plan>::default();
+        let shared = Arc::clone(&plan);
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let plan = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    if let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await {
+                        // The end of a connection is its client's, or one that was asked for.
+                        let _ = carry(client, server, &plan).await;
+                    }
+                });
+            }
+        });
+        CommitWire { port, plan, task }
+    }
+
+    /// Cuts the next commit of a transaction that has a statement with this text, and no other one.
+    pub fn cut(&self, cut: Cut, statement: &'static str) {
+        *self.plan.planned() = Some((cut, statement));
+    }
+
+    /// Commits that were cut.
+    pub fn cuts(&self) -> usize {
+        self.plan.cuts.load(SeqCst)
+    }
+}
+
+impl Drop for CommitWire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Plan {
+    fn planned(&self) -> MutexGuard<'_, Option<(Cut, &'static str)>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the commit of a transaction of these statements is to be cut, once.
+    fn take(&self, statements: &[Vec<u8>]) -> Option<Cut> {
+        let mut next = self.planned();
+        let (cut, wanted) = (*next)?;
+        let has = |text: &Vec<u8>| contains(text, wanted.as_bytes());
+        if !statements.iter().any(has) {
+            return None;
+        }
+        *next = None;
+        self.cuts.fetch_add(1, SeqCst);
+        Some(cut)
+    }
+}
+
+/// Until either side has had enough, or a commit is cut: with both sockets everything ends.
+async fn carry(mut client: TcpStream, mut server: TcpStream, plan: &Plan) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let mut dialogue = Dialogue::default();
+    let (mut asked, mut answered) = (vec![0; 16 << 10], vec![0; 16 << 10]);
+    loop {
+        tokio::select! {
+            count = client.read(&mut asked) => {
+                let count = count?;
+                if count == 0 {
+                    return Ok(());
+                }
+                dialogue.unread.extend_from_slice(&asked[..count]);
+                while let Some(frame) = dialogue.frame() {
+                    let cut = match dialogue.commits(&frame) {
+                        true => plan.take(&dialogue.statements),
+                        false => None,
+                    };
+                    match cut {
+                        None => server.write_all(&frame.bytes).await?,
+                        Some(Cut::Before) => return Ok(()),
+                        Some(Cut::Behind) => return lose_answer(server, &frame).await,
+                    }
+                }
+            }
+            count = server.read(&mut answered) => {
+                let count = count?;
+                if count == 0 {
+                    return Ok(());
+                }
+                client.write_all(&answered[..count]).await?;
+            }
+        }
+    }
+}
+
+/// Has the server commit, and keeps what it says of that.
+async fn lose_answer(mut server: TcpStream, commit: &Frame) -> io::Result<()> {
+    const SYNC: [u8; 5] = *b"S\0\0\0\x04";
+    server.write_all(&commit.bytes).await?;
+    // Of the extended protocol: nothing is answered before that.
+    if commit.kind == b'E' {
+        server.write_all(&SYNC).await?;
+    }
+    let mut answer = Vec::new();
+    let committed = async {
+        while !contains(&answer, COMMITTED) {
+            let count = server.read_buf(&mut answer).await?;
+            assert!(count > 0, "the server has not committed");
+        }
+        Ok::<_, io::Error>(())
+    };
+    let committed = tokio::time::timeout(COMMITS_WITHIN, committed).await;
+    committed.expect("the server commits")
+}
+
+/// What a client has said on its connection.
+#[derive(Default)]
+struct Dialogue {
+    unread: Vec<u8>,
+    has_begun: bool,
+    /// The texts of prepared statements by their names.
+    prepared: HashMap<Vec<u8>, Vec<u8>>,
+    /// Of the transaction that is open.
+    statements: Vec<Vec<u8>>,
+    /// What is executed next.
+    bound: Vec<u8>,
+}
+
+/// A message of the protocol.
+struct Frame {
+    /// 0 of the first one, which has none.
+    kind: u8,
+    bytes: Vec<u8>,
+}
+
+impl Frame {
+    /// What it says behind its kind and its length, which ends at zero bytes.
+    fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        let said = self.bytes.get(5..).unwrap_or_default();
+        said.split(|byte| *byte == 0)
+    }
+}
+
+impl Dialogue {
+    /// The next message that is all there.
+    fn frame(&mut self) -> Option<Frame> {
+        let head = usize::from(self.has_begun);
+        let length = self.unread.get(head..head + 4)?.try_into().ok()?;
+        let whole = head + u32::from_be_bytes(length) as usize;
+        if self.unread.len() < whole {
+            return None;
+        }
+        let kind = if self.has_begun { self.unread[0] } else { 0 };
+        self.has_begun = true;
+        let rest = self.unread.split_off(whole);
+        let bytes = std::mem::replace(&mut self.unread, rest);
+        Some(Frame { kind, bytes })
+    }
+
+    /// Whether this message commits. Notes what it says else.
+    fn commits(&mut self, frame: &Frame) -> bool {
+        let mut texts = frame.texts();
+        match (frame.kind, texts.next(), texts.next()) {
+            (b'Q', Some(text), _) => self.executes(text.to_vec()),
+            (b'P', Some(name), Some(text)) => {
+                self.prepared.insert(name.to_vec(), text.to_vec());
+                false
+            }
+            (b'B', Some(_), Some(name)) => {
+                self.bound = self.prepared.get(name).cloned().unwrap_or_default();
+                false
+            }
+            (b'E', _, _) => {
+                let bound = std::mem::take(&mut self.bound);
+                self.executes(bound)
+            }
+            _ => false,
+        }
+    }
+
+    /// The same of a statement that is executed.
+    fn executes(&mut self, text: Vec<u8>) -> bool {
+        if text.starts_with(b"BEGIN") {
+            self.statements.clear();
+        }
+        let is_commit = text.trim_ascii().eq_ignore_ascii_case(b"COMMIT");
+        self.statements.push(text);
+        is_commit
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
