@@ -10,7 +10,7 @@ mod clickhouse;
 mod duckdb;
 mod mariadb;
 mod postgres;
-mod spelling;
+pub(crate) mod spelling;
 mod sqlite;
 
 use reqwest::Method;

@@ -7,6 +7,7 @@ mod bounds;
 mod breadth;
 mod changes;
 mod charges;
+mod clickhouse_recorded;
 mod clickhouse_source;
 mod clocks;
 mod columns;

@@ -2,7 +2,7 @@
 //! take for one (`tests/engines/clickhouse.py`, `.mjs`). It is there under `tests/run --all-engines` only: see [`WHY_IGNORED`]. What needs no engine
 //! is tried against [`Recorded`].
 
-mod recorded;
+pub mod recorded;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
