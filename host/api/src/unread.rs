@@ -234,19 +234,20 @@ impl Tally {
         (before < exports_max).then_some(place)
     }
 
-    /// Bytes that are counted until they are gone.
-    pub fn counted(self: &Arc<Tally>, bytes: Vec<u8>) -> Bytes {
-        let charge = Charge::new(self.clone(), bytes.len() as u64);
-        Bytes::from_owner(Charged {
-            bytes: bytes.into(),
-            _charge: charge,
-        })
-    }
-
     /// Room for an answer that is still to be paid for, until it is dropped: if the company's clients have not left too much unread. Many may ask
     /// at a time, and the bound is passed by one answer, not by as many as are under way. What is read ahead takes no room from it.
     pub(crate) fn room(self: &Arc<Tally>, bytes: u64) -> Result<Charge, run::Unread> {
-        let (before, bytes_max) = (self.bytes.load(Relaxed), self.all.bytes_max);
+        self.room_beside(0, bytes)
+    }
+
+    /// The same where so many of the bytes that are left unread do not count.
+    pub(crate) fn room_beside(
+        self: &Arc<Tally>,
+        own: u64,
+        bytes: u64,
+    ) -> Result<Charge, run::Unread> {
+        let before = self.bytes.load(Relaxed).saturating_sub(own);
+        let bytes_max = self.all.bytes_max;
         match before > bytes_max {
             true => Err(run::Unread {
                 bytes: before,

@@ -3,13 +3,14 @@
 //! The first page decides about the status. An answer that ends is complete; where a later page fails, the connection is cut, so that
 //! nobody takes a part for the whole. With checkpoints (NDJSON) the last line says why instead.
 
+use super::unread_pages::UnreadPages;
 use super::{payer, refusal};
 use crate::data::{Request, accept};
 use crate::gate;
 use crate::idempotency;
 use crate::problem::FieldError;
 use crate::refusals::INVALID_PARAMETER;
-use crate::unread::{Exporting, Tally};
+use crate::unread::Exporting;
 use crate::{ApiState, Caller, Problem, RawBody};
 use axum::body::Body;
 use axum::response::Response;
@@ -74,12 +75,15 @@ pub async fn export<T>(
 
     let (outlet, mut inlet) = export::channel();
     let id = endpoint.row.id.clone();
+    let unread = UnreadPages::of(caller.unread().clone());
     let work = {
         let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
+        let unread = unread.clone();
         let choice = wanted.choice;
         tokio::spawn(carried(on_behalf(async move {
             let payer = Payer {
                 company: &company,
+                readers: Some(&*unread),
                 ..payer(&caller, None)
             };
             export::export(api.app(), &endpoint, &choice, &payer, format, outlet).await;
@@ -95,7 +99,7 @@ pub async fn export<T>(
         api: api.clone(),
         headers: raw.parts.headers.clone(),
         endpoint: id.to_string(),
-        tally: caller.unread().clone(),
+        unread,
         has_checkpoints: wanted.has_checkpoints,
         inlet,
         next: Next::Part(first),
@@ -130,7 +134,7 @@ struct Sending {
     /// Of the request: its key may be revoked while it lasts.
     headers: HeaderMap,
     endpoint: String,
-    tally: Arc<Tally>,
+    unread: Arc<UnreadPages>,
     has_checkpoints: bool,
     inlet: Inlet,
     next: Next,
@@ -226,7 +230,7 @@ impl Sending {
                 Next::Trailers(trailers)
             }
         };
-        let bytes = self.tally.counted(bytes);
+        let bytes = self.unread.counted(bytes);
         drop(held);
         Frame::data(bytes)
     }

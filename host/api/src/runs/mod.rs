@@ -6,6 +6,7 @@ mod export;
 mod failure;
 pub mod page;
 pub mod shape;
+mod unread_pages;
 
 use crate::answer::AnyObject;
 use crate::idempotency::{self, Attempt, Keyed, Once};
