@@ -2,7 +2,9 @@
 //! by whatever would save them.
 
 use serde_json::{Value, json};
-use souk_tests::{Answer, Company, DuckDb, MariaDb, PgCluster, SqlServer, Trino, sqlserver};
+use souk_tests::{
+    Answer, Company, Databricks, DuckDb, MariaDb, PgCluster, SqlServer, Trino, sqlserver,
+};
 
 use crate::pages::sqlite_file;
 use crate::{host, unique};
@@ -284,6 +286,38 @@ async fn what_trino_and_sql_server_cannot_compare_is_refused() {
     tested(&seller, &endpoint).await.expect(200);
     let endpoint = saved(&seller, &sql_server, begins("page")).await;
     assert_refused(&seller, &endpoint, &["\"page\" in filters is xml"]).await;
+}
+
+/// The same of spans in Databricks, which leave as texts: their pages can be sorted by them, and compare nothing with them.
+#[tokio::test]
+async fn what_databricks_cannot_compare_is_refused() {
+    let seller = host().await.company(&unique("goods")).await;
+    let server = Databricks::start().await;
+    server.admin(
+        "ATTACH ':memory:' AS shelf;
+        CREATE TABLE shelf.goods (id bigint NOT NULL, name string text, span \"interval day\");
+        INSERT INTO shelf.goods VALUES (1, 'one', 'INTERVAL ''2'' DAY');",
+    );
+    for operator in ["eq", "gte", "in"] {
+        // One of which nothing is known yet.
+        let connection = seller.databricks(&server, "shelf").await;
+        let filter = json!({"field": "span", "operators": [operator]});
+        let filters = json!({"filters": ["name", filter]});
+        let endpoint = saved(&seller, &connection, filters.clone()).await;
+        let says = ["\"span\" in filters is ", "which cannot be compared"];
+        assert_refused(&seller, &endpoint, &says).await;
+        // From then on it is not even saved.
+        let path = seller.path(&format!("/endpoints/{endpoint}"));
+        let told = refused_when_saved(seller.client.patch(&path, filters).await);
+        assert_eq!(told[0].0, "filters[1]", "{operator}");
+    }
+    let connection = seller.databricks(&server, "shelf").await;
+    let order = json!({"filters": ["name"], "sorts": [{"name": "odd", "order_by": ["span"]}]});
+    let endpoint = saved(&seller, &connection, order).await;
+    tested(&seller, &endpoint).await.expect(200);
+    let path = seller.path(&format!("/endpoints/{endpoint}/execute?name=one&sort=odd"));
+    let page = seller.client.get(&path).await.expect(200);
+    assert_eq!(page.at("/data/response/data"), &json!([{"id": 1}]));
 }
 
 /// A save that names what a test has found to be impossible changes nothing: neither the endpoint's own nor another one of the same source.

@@ -9,7 +9,7 @@ use super::refusals::Failure;
 use super::values::{Cell, Kind, Table};
 use super::{CATALOG, VERSION};
 use crate::remembered::ByText;
-use crate::tables::{Found, Wrong, first_word, regex, sequence};
+use crate::tables::{Found, Wrong, first_word, regex, sequence, uses};
 
 pub struct Tables {
     tables: crate::tables::Tables,
@@ -43,6 +43,7 @@ impl Tables {
     pub fn admin(&self, sql: &str) {
         self.tables.admin(sql);
         self.tables.describe();
+        self.queries.forget();
     }
 
     /// Runs a query.
@@ -52,13 +53,32 @@ impl Tables {
         catalog: &str,
         parameters: &[(String, Typed)],
     ) -> Result<Table, Failure> {
-        let query = self.queries.of(text, || Query::read(text));
+        let query = self
+            .queries
+            .try_of(text, || self.fits(text).map(|()| Query::read(text)))?;
         query.is_of(catalog)?;
         query.counts_in_int(parameters)?;
         let values = query.in_order(parameters)?;
         let bound: Vec<Sqlite> = values.into_iter().map(bound).collect();
         let found = self.tables.ask(&query.sql, &bound);
         found.map(table).map_err(failure)
+    }
+
+    /// Of several types of spans, a text beside one could be of any: Spark, in which this is written so, reads it as none.
+    fn fits(&self, page: &str) -> Result<(), Failure> {
+        for (column, operator) in uses(page) {
+            let declared = self.tables.declared(column).unwrap_or_default();
+            let kind = Kind::of(&declared);
+            if kind.head() == "interval" && !["ORDER BY", "LIKE"].contains(&operator) {
+                let text = format!(
+                    "Cannot resolve \"({column} {operator} :souk_1)\" due to data type mismatch: the left and right operands of the binary operator have incompatible types (\"{}\" and \"STRING\").",
+                    kind.text()
+                );
+                let condition = "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES";
+                return Err(Failure::new(condition, "42K09", text));
+            }
+        }
+        Ok(())
     }
 
     /// Runs a statement that writes.
