@@ -18,6 +18,7 @@ mod moments;
 
 use crate::computed::{Task, call, quotient};
 use crate::plans;
+use crate::zones;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -56,6 +57,12 @@ fn ordered(key: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
 }
 
 fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
+    let part = match part {
+        Expr::ScalarFunction(call) if call.name() == zones::NAME => {
+            return zones::checked(call, schema);
+        }
+        part => part,
+    };
     let instead = match &part {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
             compared(left, *op, right, schema)

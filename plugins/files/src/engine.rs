@@ -13,6 +13,7 @@ use crate::steps::GiveWay;
 use crate::sums;
 use crate::tables::{self, Table};
 use crate::watch::{ROWS, Watch};
+use crate::zones;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::config::{ConfigNonZeroUsize, Dialect};
 use datafusion::error::Result as Planned;
@@ -154,6 +155,7 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         .build();
     state.register_udaf(Arc::new(sums::sum()))?;
     state.register_udaf(Arc::new(averages::avg()))?;
+    state.register_udf(Arc::new(zones::function()))?;
     for name in series::NAMES {
         if let Some(function) = state.table_functions().get(name).cloned() {
             state.register_udtf(name, Arc::new(Series(function.function().clone())));

@@ -38,6 +38,7 @@ mod sums;
 mod tables;
 mod types;
 mod watch;
+mod zones;
 
 pub use memory::count_with as count_memory_with;
 

@@ -12,6 +12,7 @@ use crate::series;
 use crate::similar;
 use crate::types;
 use crate::watch::ROWS;
+use crate::zones;
 use datafusion::common::config::Dialect;
 use datafusion::common::tree_node::{TreeNodeRecursion, TreeNodeVisitor};
 use datafusion::common::{ParamValues, ScalarValue};
@@ -71,7 +72,9 @@ fn parse(state: &SessionState, text: &str) -> Result<(Parsed, Option<Parsed>), E
             few_tables(&statement)?;
             escapes::rewrite(&mut statement)?;
             similar::rewrite(&mut statement)?;
-            let before = ignored::cuts(&statement).then(|| statement.clone());
+            let is_named = ignored::cuts(&statement) || zones::are_named(&statement);
+            let before = is_named.then(|| statement.clone());
+            zones::rewrite(&mut statement);
             ignored::rewrite(&mut statement)?;
             series::check(state, &statement)?;
             Ok((Parsed::Statement(statement), before.map(Parsed::Statement)))

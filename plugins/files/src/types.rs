@@ -383,6 +383,16 @@ pub fn is_fixed(zone: &str) -> bool {
     zone.eq_ignore_ascii_case("UTC") || zone.starts_with(['+', '-'])
 }
 
+/// How many of a unit are a second.
+pub fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
 fn day(millis: i64) -> Result<i32, Error> {
     match millis % MILLIS_A_DAY {
         0 => i32::try_from(millis / MILLIS_A_DAY).map_err(|_| out_of_range()),

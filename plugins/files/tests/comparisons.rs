@@ -5,7 +5,7 @@ mod common;
 use common::{LIMITS, array, arrow, ask, ask_with, batch, file, parquet};
 use datafusion::arrow::array::*;
 use souk_connector_files::Session;
-use souk_sdk::Value;
+use souk_sdk::{ColumnType, Value};
 use std::sync::Arc;
 
 /// The numbers of the rows for which the condition holds.
@@ -610,6 +610,66 @@ fn moments_that_are_chosen_are_in_utc() {
             (
                 "berlin AT TIME ZONE 'Asia/Tokyo' = TIMESTAMP '1970-01-01 09:00:00'",
                 "1",
+            ),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
+
+/// A moment in a zone is what the clocks there show, in whatever unit and zone a file has it, and a column is called as before.
+#[test]
+fn moments_in_a_zone_are_what_its_clocks_show() {
+    const HOUR: i64 = 3_600_000_000;
+    let micros = [Some(0), Some(253_402_300_799_999_999), None];
+    let within = [Some(0), Some(HOUR), None];
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        (
+            "us",
+            array(TimestampMicrosecondArray::from(micros.to_vec()).with_timezone("UTC")),
+        ),
+        (
+            "berlin",
+            array(TimestampMicrosecondArray::from(within.to_vec()).with_timezone("Europe/Berlin")),
+        ),
+        (
+            "ns",
+            array(
+                TimestampNanosecondArray::from_iter(within.map(|at| at.map(|at| at * 1_000)))
+                    .with_timezone("UTC"),
+            ),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (column, second) in [
+            ("us", 253_402_300_799_999_999),
+            ("berlin", HOUR),
+            ("ns", HOUR),
+        ] {
+            let sql = format!("SELECT {column} AT TIME ZONE 'Asia/Tokyo' FROM t ORDER BY n");
+            let answer = ask(&mut session, &sql).unwrap();
+            assert_eq!(answer.kinds(), [ColumnType::LocalTimestamp], "{name}");
+            assert_eq!(answer.columns[0].name, format!("t.{column}"), "{name}");
+            let shown = |micros: i64| (micros + 9 * HOUR).to_string();
+            let wanted = [shown(0), shown(second), "~".to_owned()];
+            assert_eq!(answer.lines(), wanted, "{name}: {column}");
+        }
+        for (condition, wanted) in [
+            (
+                "date_trunc('day', berlin AT TIME ZONE 'Asia/Tokyo') = us",
+                "1",
+            ),
+            ("extract(hour FROM ns AT TIME ZONE 'Asia/Tokyo') = 10", "2"),
+            ("ns AT TIME ZONE 'Asia/Tokyo' > berlin", "1 2"),
+            (
+                "us = TIMESTAMP '9999-12-31 23:59:59.999999' AT TIME ZONE 'UTC'",
+                "2",
             ),
         ] {
             let found = rows(&mut session, condition, Vec::new());

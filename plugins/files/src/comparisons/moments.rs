@@ -3,6 +3,7 @@
 //! Start reading at [`as_moment`].
 
 use super::written;
+use crate::types::per_second;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, cast};
@@ -22,7 +23,7 @@ pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
 }
 
 /// A text, a date or a moment without a zone beside moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written;
-/// beside what the statement itself puts into a zone (`at AT TIME ZONE 'Europe/Berlin'`) it is in that. `None` where DataFusion reads it so.
+/// beside what the statement itself casts to moments of a zone (`arrow_cast`) it is in that. `None` where DataFusion reads it so.
 /// Beside a date it compares in nanoseconds, and in a column's zone.
 pub fn as_moment(
     side: &Expr,
@@ -114,15 +115,6 @@ pub fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Sc
 /// way with.
 fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
     zone.is_some() || its_zone.is_none_or(|zone| **zone == *UTC)
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }
 
 fn units(moment: &ScalarValue) -> Option<i64> {

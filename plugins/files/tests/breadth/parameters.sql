@@ -214,3 +214,20 @@ SELECT team FROM staff GROUP BY team HAVING count(*) >= $1 ORDER BY team
 -- = Ada
 -- = Bob
 SELECT name FROM staff WHERE id IN (SELECT staff FROM events WHERE kind = $1) ORDER BY id
+
+--- a moment and a zone are given
+-- :timestamp 1767268800000000
+-- :text Europe/Berlin
+-- = 2026-01-01T13:00:00.000000
+SELECT $1 AT TIME ZONE $2 AS a
+
+--- clocks and a zone are given
+-- :local 1767268800000000
+-- :text Europe/Berlin
+-- = 2026-01-01T11:00:00.000000Z
+SELECT $1 AT TIME ZONE $2 AS a
+
+--- a text is given for a moment
+-- :text 2026-01-01 12:00:00
+-- = 2026-01-01T13:00:00.000000
+SELECT $1 AT TIME ZONE 'Europe/Berlin' AS a

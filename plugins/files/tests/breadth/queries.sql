@@ -402,6 +402,20 @@ SELECT id FROM events WHERE "at" >= TIMESTAMPTZ '9999-12-31 00:00:00Z' ORDER BY 
 -- = 2|23
 SELECT id, extract(hour FROM "at" AT TIME ZONE 'Europe/Berlin') AS h FROM events WHERE id < 3 ORDER BY id
 
+--- groups by the day in a zone
+-- = 1970-01-01|1
+-- = 2026-01-01|1
+-- = 2026-01-02|1
+SELECT CAST("at" AT TIME ZONE 'Asia/Tokyo' AS date) AS d, count(*) AS n FROM events WHERE id < 4 GROUP BY CAST("at" AT TIME ZONE 'Asia/Tokyo' AS date) ORDER BY d
+
+--- the end of times in a zone
+-- = 5|9999-12-31T18:59:59.000000|9999-12-31T22:59:59.000000Z
+SELECT id, "at" AT TIME ZONE 'America/New_York' AS a, local AT TIME ZONE 'Europe/Berlin' AS b FROM events WHERE "at" AT TIME ZONE 'America/New_York' > '2027-01-01 00:00:00' ORDER BY id
+
+--- what clocks in a zone show beside moments
+-- = 1
+SELECT id FROM events WHERE "at" < TIMESTAMP '2026-01-01 02:00:00' AT TIME ZONE 'Europe/Berlin' AND "at" >= TIMESTAMP '2026-01-01 01:00:00' AT TIME ZONE 'Europe/Berlin' ORDER BY id
+
 --- days from moments
 -- = 1|2026-01-01|2026-01-01T00:00:00.000000Z
 -- = 2|2026-01-01|2026-01-01T22:00:00.000000Z

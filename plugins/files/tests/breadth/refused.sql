@@ -127,3 +127,31 @@ SELECT * FROM '/etc/passwd'
 --- the tables of the engine
 -- refused table_not_found
 SELECT * FROM information_schema.tables
+
+--- a distance that PostgreSQL reads as west
+-- refused zone_with_sign
+SELECT "at" AT TIME ZONE '+03:00' FROM events
+
+--- an abbreviation that knows no summer
+-- refused zone_unknown
+SELECT "at" AT TIME ZONE 'CET' FROM events
+
+--- a zone that does not exist
+-- refused zone_unknown
+SELECT "at" AT TIME ZONE 'Europe/Nowhere' FROM events WHERE id = 1000
+
+--- a zone that does not exist in a row
+-- refused zone_unknown
+SELECT "at" AT TIME ZONE kind FROM events
+
+--- a zone of days
+-- refused zone_unknown
+SELECT "at" AT TIME ZONE INTERVAL '1 day' FROM events
+
+--- a text in a zone
+-- refused zone_of_no_moment
+SELECT kind AT TIME ZONE 'Europe/Berlin' FROM events
+
+--- a number in a zone
+-- refused zone_of_no_moment
+SELECT id AT TIME ZONE 'Europe/Berlin' FROM events

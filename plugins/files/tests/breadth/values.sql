@@ -313,12 +313,38 @@ SELECT make_date(2024, 2, 29) AS a, to_date('2026-01-31') AS b, to_date('31.01.2
 SELECT to_char(DATE '2026-01-05', '%d.%m.%Y') AS a, to_char(TIMESTAMP '2026-01-05 07:08:09', '%H:%M:%S') AS b, to_char(DATE '2026-01-05', '%A %j') AS c
 
 --- moments in a zone are rounded in it
--- = 2026-07-01T22:00:00.000000Z|1|2026-07-02
+-- = 2026-07-02T00:00:00.000000|1|2026-07-02
 SELECT date_trunc('day', TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin') AS a, extract(hour FROM TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin') AS b, CAST(TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin' AS date) AS c
 
 --- a clock is one in its zone
 -- = 2026-01-15T11:00:00.000000Z|2026-07-15T10:00:00.000000Z
 SELECT TIMESTAMP '2026-01-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AS a, TIMESTAMP '2026-07-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AS b
+
+--- a moment in a zone is what its clocks show
+-- = 2026-07-02T01:00:00.000000|2026-07-02T01:00:00|02.07.2026 01:00|true
+SELECT TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin' AS a, CAST(TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin' AS text) AS b, to_char(TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin', '%d.%m.%Y %H:%M') AS c, TIMESTAMPTZ '2026-07-01 23:00:00Z' AT TIME ZONE 'Europe/Berlin' = TIMESTAMP '2026-07-02 01:00:00' AS d
+
+--- from one zone to another
+-- = 2026-01-15T20:00:00.000000|2026-01-15T12:00:00.000000Z
+SELECT TIMESTAMP '2026-01-15 12:00:00' AT TIME ZONE 'Europe/Berlin' AT TIME ZONE 'Asia/Tokyo' AS a, TIMESTAMPTZ '2026-01-15 12:00:00Z' AT TIME ZONE 'UTC' AT TIME ZONE 'utc' AS b
+
+--- an hour that clocks leave out, and one that they show twice
+-- = 2026-03-29T01:30:00.000000Z|2026-10-25T01:30:00.000000Z
+SELECT TIMESTAMP '2026-03-29 02:30:00' AT TIME ZONE 'Europe/Berlin' AS a, TIMESTAMP '2026-10-25 02:30:00' AT TIME ZONE 'Europe/Berlin' AS b
+
+--- a zone by its distance is east
+-- = 2026-07-01T13:00:00.000000|2026-07-01T07:00:00.000000Z
+SELECT TIMESTAMPTZ '2026-07-01 10:00:00Z' AT TIME ZONE INTERVAL '3 hours' AS a, TIMESTAMP '2026-07-01 02:00:00' AT TIME ZONE INTERVAL '-5 hours' AS b
+
+--- texts and dates in a zone are moments in UTC
+-- = 2026-01-01T13:00:00.000000|2026-01-01T01:00:00.000000|~
+SELECT '2026-01-01 12:00:00' AT TIME ZONE 'Europe/Berlin' AS a, DATE '2026-01-01' AT TIME ZONE 'Europe/Berlin' AS b, NULL AT TIME ZONE 'Europe/Berlin' AS c
+
+--- a zone for each row, by the function's name
+-- = 2026-01-01T13:00:00.000000|2026-01-01T12:00:00.000000
+-- = 2026-01-01T21:00:00.000000|2026-01-01T12:00:00.000000
+-- = ~|2026-01-01T12:00:00.000000
+SELECT timezone(place, TIMESTAMPTZ '2026-01-01 12:00:00Z') AS a, timezone('UTC', TIMESTAMPTZ '2026-01-01 12:00:00Z') AS b FROM (VALUES (1, 'Europe/Berlin'), (2, 'Asia/Tokyo'), (3, NULL)) AS v(n, place) ORDER BY n
 
 --- spans are sorted by how long they are
 -- = 3
