@@ -7,7 +7,7 @@
 //! beside a column of moments it reads in the zone that the column is shown in, which is for show only. A float
 //! of 32 bits is to it the one of 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it
 //! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by. Of intervals it compares months,
-//! then days, then the rest, so that 25 hours, and two days between two moments, are less than one day.
+//! then days, then the rest, so that 25 hours, and two days between two moments, are less than one day: `spans` has what is done about that.
 //!
 //! Beside them stands what has other types than DataFusion would say, which is to be known before types are aligned: quotients of decimals, which
 //! it cuts off four digits behind those of what is divided, and seconds, of which it leaves out the fraction.
@@ -15,6 +15,7 @@
 //! Start reading at [`exact`].
 
 mod moments;
+mod spans;
 
 use crate::computed::{Task, call, quotient};
 use crate::plans;
@@ -30,6 +31,7 @@ use datafusion::logical_expr::{
 };
 use moments::{as_moment, before, beyond, in_micros, shown_in};
 use souk_sdk::numbers::widened;
+use spans::{are_spans, span};
 use std::cmp::Ordering;
 
 /// Functions that answer one of their arguments.
@@ -41,19 +43,12 @@ pub fn exact(plan: LogicalPlan) -> Planned<LogicalPlan> {
     let sorted = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Sort(sort) => {
             let schema = sort.input.schema().clone();
-            LogicalPlan::Sort(sort).map_expressions(|key| ordered(key, &schema))
+            LogicalPlan::Sort(sort).map_expressions(|key| spans::sorted(key, &schema))
         }
+        LogicalPlan::Join(join) => Ok(spans::joined(join)),
         node => Ok(Transformed::no(node)),
     });
     sorted.data()
-}
-
-/// By how long they are spans are sorted, too.
-fn ordered(key: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
-    Ok(match key.get_type(schema) {
-        Ok(kind @ DataType::Interval(_)) => Transformed::yes(span(&key, &kind)),
-        _ => Transformed::no(key),
-    })
 }
 
 fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
@@ -77,6 +72,9 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         Expr::InList(list) => listed(list, schema),
         Expr::Case(case) => chosen(case, schema),
         Expr::ScalarFunction(call) if CHOOSING.contains(&call.name()) => called(call, schema),
+        Expr::AggregateFunction(function) => spans::aggregated(function, schema),
+        Expr::WindowFunction(window) => spans::windowed(window, schema),
+        Expr::InSubquery(set) => spans::listed(set, schema),
         Expr::Cast(Cast { expr, field }) => in_micros(expr, field.data_type()),
         _ => None,
     };
@@ -170,26 +168,6 @@ fn taken(part: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
         ("minute" | "minutes" | "min" | "mins", DataType::Duration(_)) => Some(of(60)),
         ("hour" | "hours" | "hr" | "hrs", DataType::Duration(_)) => Some(of(24)),
         _ => None,
-    }
-}
-
-/// Whether two spans of time are compared of which one is an interval.
-fn are_spans(one: &DataType, other: &DataType) -> bool {
-    let has_interval = [one, other]
-        .iter()
-        .any(|kind| matches!(kind, DataType::Interval(_)));
-    has_interval && is_span(one) && is_span(other)
-}
-
-fn is_span(kind: &DataType) -> bool {
-    matches!(kind, DataType::Interval(_) | DataType::Duration(_))
-}
-
-/// How long a span is. What is none, like NULL, stays what it is.
-fn span(side: &Expr, kind: &DataType) -> Expr {
-    match is_span(kind) {
-        true => call(Task::Span, vec![side.clone()]),
-        false => side.clone(),
     }
 }
 
@@ -452,14 +430,16 @@ fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
     let exact = side.and_then(|side| {
         whens_of_singles(case, side, schema).or_else(|| whens_of_moments(case, side, schema))
     });
+    let of_spans = side.is_some_and(|side| spans::are_compared(side, whens.clone(), schema));
     let compares =
         exact.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
     let answers = alike(thens.clone().chain(other), schema);
-    if exact.is_none() && !compares && answers.is_none() {
+    if exact.is_none() && !compares && !of_spans && answers.is_none() {
         return None;
     }
     let of = |part: &Expr| match compares {
         true => float(part),
+        false if of_spans => spans::length(part, schema),
         false => part.clone(),
     };
     let whens = exact.unwrap_or_else(|| whens.map(of).collect());
@@ -500,6 +480,9 @@ fn whens_of_moments(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<E
 }
 
 fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    if let Some(chosen) = spans::chosen(call, schema) {
+        return Some(chosen);
+    }
     let args = alike(call.args.iter(), schema)?;
     let call = ScalarFunction::new_udf(call.func.clone(), args);
     Some(Expr::ScalarFunction(call))

@@ -7,7 +7,7 @@ use crate::floats;
 use crate::types;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Int32Array};
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
-use datafusion::arrow::compute::{DatePart, cast, date_part, try_binary};
+use datafusion::arrow::compute::{DatePart, cast, date_part, interleave, try_binary};
 use datafusion::arrow::datatypes::{
     DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int64Type,
     IntervalDayTimeType, IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, TimeUnit,
@@ -59,6 +59,8 @@ pub enum Task {
     Days,
     /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans.
     Span,
+    /// Of intervals the longest one, or else the shortest: the first of those that are equally long.
+    Extreme(bool),
     /// The quotient of decimals, or of one and a whole number, to the nearest number of its digits.
     Divide,
     /// The seconds of a minute, with their fraction: in seconds where it has six digits, in thousandths where it has three.
@@ -86,6 +88,7 @@ impl ScalarUDFImpl for Function {
             Task::Level => "level",
             Task::Days => "days",
             Task::Span => "span",
+            Task::Extreme(_) => "extreme",
             Task::Divide => "divide",
             Task::Part(_) => "part",
             Task::Even => "even",
@@ -109,13 +112,15 @@ impl ScalarUDFImpl for Function {
                 name
             }
             Task::Negate => format!("(- {first})"),
-            Task::Write(_)
-            | Task::Seconds
-            | Task::Level
-            | Task::Days
-            | Task::Span
-            | Task::Rows(_) => first,
+            Task::Write(_) | Task::Seconds | Task::Level | Task::Days | Task::Rows(_) => first,
+            // A join has it beside the column that it is of.
+            Task::Span => format!("span({first})"),
             Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
+            Task::Extreme(is_greatest) => {
+                let name = if *is_greatest { "greatest" } else { "least" };
+                let names: Vec<String> = std::iter::once(first).chain(names).collect();
+                format!("{name}({})", names.join(","))
+            }
             Task::Divide => format!("{first} / {}", names.next().unwrap_or_default()),
             Task::Part(_) => format!("date_part({first})"),
             Task::Even => format!("round({first})"),
@@ -131,6 +136,7 @@ impl ScalarUDFImpl for Function {
             (Task::Write(kind), _) => kind.clone(),
             (Task::Move(_), _) => DataType::Date32,
             (Task::Span, _) => NANOS,
+            (Task::Extreme(_), _) => INTERVAL,
             (Task::Divide, Some(divided)) => {
                 let by = kinds.get(1).unwrap_or(divided);
                 match quotient(divided, by) {
@@ -192,6 +198,10 @@ impl ScalarUDFImpl for Function {
             Task::Level => each(&first, floats::leveled),
             Task::Days => of_whole_days(&first).map(|()| first),
             Task::Span => each(&first, nanos),
+            Task::Extreme(is_greatest) => {
+                let spans: Vec<ColumnarValue> = std::iter::once(first).chain(values).collect();
+                extreme(&spans, *is_greatest)
+            }
             Task::Divide => {
                 let second = values.next();
                 let second = second.ok_or_else(|| errors::through(nothing()))?;
@@ -229,8 +239,11 @@ const MILLIS_A_DAY: i32 = 86_400_000;
 const NANOS: DataType = DataType::Decimal128(38, 0);
 const DAYS_A_MONTH: i128 = 30;
 
+/// What spans are made alike as.
+pub const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+
 /// How long intervals and durations are.
-fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
+pub fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
     let days = |days: i128| days * i128::from(NANOS_A_DAY);
     let nanos = match spans.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => spans
@@ -261,6 +274,41 @@ fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
         _ => return Err(errors::through(nothing())),
     };
     Ok(Arc::new(nanos.with_data_type(NANOS)))
+}
+
+/// Of the intervals of each row the longest one, or the shortest.
+fn extreme(spans: &[ColumnarValue], is_greatest: bool) -> Planned<ColumnarValue> {
+    let mut kinds = spans.iter();
+    let is_one = kinds.all(|span| matches!(span, ColumnarValue::Scalar(_)));
+    let spans = ColumnarValue::values_to_arrays(spans)?;
+    let lengths: Vec<ArrayRef> = spans.iter().map(nanos).collect::<Planned<_>>()?;
+    let lengths = lengths.iter().map(|lengths| lengths.as_primitive());
+    let lengths: Vec<&Decimal128Array> = lengths.collect();
+    let best = |row: usize| {
+        let mut best: Option<(i128, usize)> = None;
+        for (at, lengths) in lengths.iter().enumerate() {
+            if !lengths.is_valid(row) {
+                continue;
+            }
+            let length = lengths.value(row);
+            let is_better = best.is_none_or(|(before, _)| match is_greatest {
+                true => length > before,
+                false => length < before,
+            });
+            if is_better {
+                best = Some((length, at));
+            }
+        }
+        (best.map_or(0, |(_, at)| at), row)
+    };
+    let rows = spans.first().map_or(0, |spans| spans.len());
+    let rows: Vec<(usize, usize)> = (0..rows).map(best).collect();
+    let spans: Vec<&dyn Array> = spans.iter().map(|spans| spans.as_ref()).collect();
+    let chosen = interleave(&spans, &rows)?;
+    Ok(match is_one {
+        true => ColumnarValue::Scalar(ScalarValue::try_from_array(&chosen, 0)?),
+        false => ColumnarValue::Array(chosen),
+    })
 }
 
 /// Of a number of microseconds in a minute.

@@ -19,6 +19,7 @@ mod engine;
 mod errors;
 mod escapes;
 mod exact;
+mod extremes;
 mod files;
 mod floats;
 mod guards;
