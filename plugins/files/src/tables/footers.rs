@@ -1,27 +1,31 @@
 //! What of a Parquet footer is not taken as it is. Of the schema that writers of Arrow leave in a note only which texts are JSON: types are
 //! Parquet's own, and whose reader takes them from the note trusts it. And of row groups no bounds by which rows would be passed over that are
 //! there: those of floats leave out what is no number, which is greater than all numbers; old ones are ordered by bytes with a sign, whatever
-//! the type is; and where NULLs are not counted DataFusion takes it that there are none.
+//! the type is, and so may others be where the footer does not say how columns are ordered, and bounds by which the least value is greater than
+//! the greatest; and where NULLs are not counted DataFusion takes it that there are none. An index that has not as many pages as there are is none.
 
 use crate::types;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use datafusion::arrow::ipc::{Field, root_as_message};
 use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
-use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use datafusion::parquet::basic::{
+    ColumnOrder, ConvertedType, LogicalType, SortOrder, Type as Physical,
+};
 use datafusion::parquet::errors::Result as Read;
 use datafusion::parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData,
 };
 use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
+use datafusion::parquet::file::statistics::Statistics;
 use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
 use std::collections::HashSet;
 
 /// A footer without notes, and without bounds that leave something out.
 pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
     let file = metadata.file_metadata();
-    let columns = file.schema_descr().columns().iter();
-    let floats: Vec<bool> = columns.map(|column| is_float(column)).collect();
+    let columns = 0..file.schema_descr().num_columns();
+    let orders: Vec<ColumnOrder> = columns.map(|column| file.column_order(column)).collect();
     let plain = FileMetaData::new(
         file.version(),
         file.num_rows(),
@@ -32,15 +36,21 @@ pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
     );
     let mut parts = metadata.into_builder();
     let mut bounds = parts.take_column_index();
-    for columns in bounds.iter_mut().flatten() {
-        let columns = columns.iter_mut().zip(&floats);
-        for (column, _) in columns.filter(|(_, is_float)| **is_float) {
-            *column = ColumnIndexMetaData::NONE;
+    let offsets = parts.take_offset_index();
+    let groups = parts.take_row_groups();
+    for (at, (indexes, group)) in bounds.iter_mut().flatten().zip(&groups).enumerate() {
+        let places = offsets.as_ref().and_then(|groups| groups.get(at));
+        let columns = group.columns().iter().zip(&orders);
+        for (number, (index, (column, order))) in indexes.iter_mut().zip(columns).enumerate() {
+            let places = places.and_then(|columns| columns.get(number));
+            let pages = places.map_or(0, |places| places.page_locations.len());
+            if !are_in_order(column, *order) || pages_of(index) != pages {
+                *index = ColumnIndexMetaData::NONE;
+            }
         }
     }
-    let offsets = parts.take_offset_index();
-    let groups = parts.take_row_groups().into_iter();
-    let groups = groups.map(with_true_bounds);
+    let groups = groups.into_iter();
+    let groups = groups.map(|group| with_true_bounds(group, &orders));
     let groups = groups.collect::<Read<Vec<_>>>()?;
     Ok(ParquetMetaDataBuilder::new(plain)
         .set_column_index(bounds)
@@ -54,10 +64,18 @@ fn is_float(column: &ColumnDescriptor) -> bool {
         || column.logical_type_ref() == Some(&LogicalType::Float16)
 }
 
-fn with_true_bounds(group: RowGroupMetaData) -> Read<RowGroupMetaData> {
+/// How many pages an index has bounds of.
+fn pages_of(index: &ColumnIndexMetaData) -> usize {
+    match index {
+        ColumnIndexMetaData::NONE => 0,
+        index => usize::try_from(index.num_pages()).unwrap_or(0),
+    }
+}
+
+fn with_true_bounds(group: RowGroupMetaData, orders: &[ColumnOrder]) -> Read<RowGroupMetaData> {
     let mut group = group.into_builder();
-    let columns = group.take_columns().into_iter();
-    let columns = columns.map(|column| match are_true(&column) {
+    let columns = group.take_columns().into_iter().zip(orders);
+    let columns = columns.map(|(column, order)| match are_true(&column, *order) {
         true => Ok(column),
         false => column.into_builder().clear_statistics().build(),
     });
@@ -66,18 +84,53 @@ fn with_true_bounds(group: RowGroupMetaData) -> Read<RowGroupMetaData> {
 }
 
 /// Whether the bounds of a column in a row group, if there are any, are those of all of its values, in their order.
-fn are_true(column: &ColumnChunkMetaData) -> bool {
+fn are_true(column: &ColumnChunkMetaData, order: ColumnOrder) -> bool {
     let Some(bounds) = column.statistics() else {
         return true;
     };
-    let column = column.column_descr();
-    let are_nulls_counted = bounds.null_count_opt().is_some() || column.max_def_level() == 0;
+    let about = column.column_descr();
+    let are_nulls_counted = bounds.null_count_opt().is_some() || about.max_def_level() == 0;
     // What an old field says without bounds is how many NULLs there are.
     let has_bounds = bounds.min_bytes_opt().is_some() || bounds.max_bytes_opt().is_some();
     let is_old = bounds.is_min_max_deprecated() && has_bounds;
-    let has_sign = matches!(column.physical_type(), Physical::INT32 | Physical::INT64)
-        && column.sort_order().is_signed();
-    !is_float(column) && are_nulls_counted && (!is_old || has_sign)
+    are_nulls_counted && are_in_order(column, order) && (!is_old || has_sign(about))
+}
+
+/// Whether whoever wrote the bounds of a column had its values in the order that its type has. Numbers with a sign every writer has so.
+fn are_in_order(column: &ColumnChunkMetaData, order: ColumnOrder) -> bool {
+    let about = column.column_descr();
+    // Types that nobody knows have none, and neither have moments of Spark's old kind.
+    let is_said = matches!(
+        order,
+        ColumnOrder::TYPE_DEFINED_ORDER(SortOrder::SIGNED | SortOrder::UNSIGNED)
+    );
+    let bounds = column.statistics();
+    let is_against = bounds.is_some_and(|bounds| are_crossed(bounds, about));
+    !is_float(about) && (is_said || has_sign(about)) && !is_against
+}
+
+fn has_sign(column: &ColumnDescriptor) -> bool {
+    matches!(column.physical_type(), Physical::INT32 | Physical::INT64)
+        && column.sort_order().is_signed()
+}
+
+/// Whether the least value is greater than the greatest, as where numbers without a sign were compared with one, and decimals, which are bytes,
+/// without: their highest bit tells.
+fn are_crossed(bounds: &Statistics, column: &ColumnDescriptor) -> bool {
+    let (Some(least), Some(greatest)) = (bounds.min_bytes_opt(), bounds.max_bytes_opt()) else {
+        return false;
+    };
+    let is_high = |byte: Option<&u8>| byte.is_some_and(|byte| byte & 0x80 != 0);
+    let is_signed = column.sort_order().is_signed();
+    match column.physical_type() {
+        Physical::INT32 | Physical::INT64 if !is_signed => {
+            is_high(least.last()) && !is_high(greatest.last())
+        }
+        Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY if is_signed => {
+            !is_high(least.first()) && is_high(greatest.first())
+        }
+        _ => false,
+    }
 }
 
 /// The names of columns that are said to be JSON, by Parquet's own word for it or by Arrow's.
