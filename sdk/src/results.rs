@@ -109,7 +109,7 @@ impl Told {
             told: self,
             shape,
             limits,
-            builders: shape.columns.builders(),
+            builders: Vec::new(),
             bytes: 0,
         }
     }
@@ -120,6 +120,7 @@ pub struct Page<'a, T> {
     told: &'a mut Told,
     shape: &'a Shape<T>,
     limits: &'a Limits,
+    /// Made with the first row of a batch: many a page has no row, and none has one behind its last batch.
     builders: Vec<ColumnBuilder>,
     /// Of the batch that is being built.
     bytes: u64,
@@ -135,6 +136,9 @@ impl<T> Page<'_, T> {
     ) -> Result<Option<Batch>, Error> {
         if self.told.rows == self.limits.rows_max {
             return Err(Error::too_many_rows(self.limits.rows_max));
+        }
+        if self.builders.is_empty() {
+            self.builders = self.shape.columns.builders();
         }
         let columns = self.shape.types.iter().zip(&mut self.builders);
         for (place, (kind, builder)) in columns.enumerate() {
@@ -169,7 +173,7 @@ impl<T> Page<'_, T> {
         let rows = self.rows() as u32;
         self.told.bytes += std::mem::take(&mut self.bytes);
         self.shape.columns.remember(&self.builders);
-        let full = std::mem::replace(&mut self.builders, self.shape.columns.builders());
+        let full = std::mem::take(&mut self.builders);
         let chunks = full.into_iter().map(ColumnBuilder::finish).collect();
         Batch { rows, chunks }
     }
