@@ -2,7 +2,7 @@
 //! describes them ([`Shapes`]), rows that are cut into batches within the request's limits ([`Told`]), and the answer to a ping. `Rows` does all of it by itself.
 
 use crate::columns::{BATCH_BYTES, BATCH_ROWS};
-use crate::{Batch, Cell, Column, ColumnBuilder, Error, KnownColumns, Limits, Rows, Step};
+use crate::{Batch, Cell, Column, ColumnBuilder, Error, KnownColumns, Limits, Rows, Step, short};
 use std::rc::Rc;
 
 /// Shapes that a session remembers, which have the numbers below; past it the oldest number is described anew.
@@ -23,6 +23,11 @@ impl<T> Shape<T> {
     /// What describes it, as the source sent that.
     pub fn described(&self) -> &[u8] {
         &self.described
+    }
+
+    /// Whether this is what describes it.
+    pub fn is_described_by(&self, described: &[u8]) -> bool {
+        short::is_same(&self.described, described)
     }
 }
 
@@ -54,7 +59,7 @@ impl<T> Shapes<T> {
         described: &[u8],
         read: impl FnOnce() -> Result<(Vec<Column>, Vec<T>), Error>,
     ) -> Result<Rc<Shape<T>>, Error> {
-        if let Some(known) = self.find(|known| known == described) {
+        if let Some(known) = self.find(|known| short::is_same(known, described)) {
             return Ok(known);
         }
         let (columns, types) = read()?;

@@ -1,5 +1,5 @@
-//! Appends what is a few bytes long, as most values are. A copy whose length only the run knows is a call of the host in a component
-//! (`memory.copy`), which takes longer than the copy.
+//! Bytes that are appended and compared, by means that are quick in a component. A copy whose length only the run knows is a call of the host there
+//! (`memory.copy`), which takes longer than the copy of a few bytes; `==` looks at one byte after the other, and at the guest's clock each time.
 
 /// Appends any bytes; up to 64 are quick.
 #[inline]
@@ -14,6 +14,38 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
         32..=64 => ends::<32>(out, bytes),
         _ => out.extend_from_slice(bytes),
     }
+}
+
+/// Whether they are the same, sixteen bytes at a time.
+#[inline]
+pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match one.len() {
+        ..4 => one.iter().zip(other).all(|(one, other)| one == other),
+        4..8 => has_ends_of::<4>(one, other),
+        8..16 => has_ends_of::<8>(one, other),
+        _ => is_same_long(one, other),
+    }
+}
+
+/// The same of as many bytes as `END` has to twice as many: their beginning and their end, which overlap.
+#[inline]
+fn has_ends_of<const END: usize>(one: &[u8], other: &[u8]) -> bool {
+    one.first_chunk::<END>() == other.first_chunk::<END>()
+        && one.last_chunk::<END>() == other.last_chunk::<END>()
+}
+
+/// The same of sixteen bytes and more.
+fn is_same_long(one: &[u8], other: &[u8]) -> bool {
+    let is_same = |(one, other): (&[u8; 16], &[u8; 16])| {
+        u128::from_le_bytes(*one) == u128::from_le_bytes(*other)
+    };
+    let (ones, others) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0);
+    // What is left behind them overlaps with the last of them.
+    let ends = one.last_chunk::<16>().zip(other.last_chunk::<16>());
+    ones.iter().zip(others).all(is_same) && ends.is_some_and(is_same)
 }
 
 /// Appends between `END` and twice as many bytes: their beginning and their end, which overlap.
@@ -43,6 +75,23 @@ mod tests {
             append(&mut out, bytes);
             assert_eq!(out, [&b"before"[..], bytes].concat(), "{length}");
             assert_eq!(out.capacity(), room, "{length}");
+        }
+    }
+
+    /// Whatever their length, bytes are the same if each of them is.
+    #[test]
+    fn each_byte_is_compared() {
+        let bytes: Vec<u8> = (1..=100).collect();
+        for length in 0..=bytes.len() {
+            let one = &bytes[..length];
+            let mut other = one.to_vec();
+            assert!(is_same(one, &other), "{length}");
+            assert!(!is_same(one, &[one, b"x"].concat()), "{length}");
+            for at in 0..length {
+                other[at] ^= 0x80;
+                assert!(!is_same(one, &other), "{at} of {length}");
+                other[at] = one[at];
+            }
         }
     }
 }

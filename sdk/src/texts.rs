@@ -18,7 +18,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::Error;
+use crate::{Error, short};
 
 /// Texts that are remembered, and their length together: beside it a session has what was read out of them. Past either the one that was asked
 /// for least recently is read anew, and so is a longer one each time.
@@ -52,8 +52,9 @@ impl<T> Texts<T> {
         read: impl FnOnce(&str) -> Result<T, Error>,
     ) -> Result<Rc<T>, Error> {
         let mut known = self.known.iter();
+        let is_it = |known: &str| short::is_same(known.as_bytes(), text.as_bytes());
         // Texts of other lengths are not even looked into.
-        if let Some(at) = known.rposition(|(known, _)| **known == *text) {
+        if let Some(at) = known.rposition(|(known, _)| is_it(known)) {
             let found = self.known[at].1.clone();
             self.known[at..].rotate_left(1);
             return Ok(found);
