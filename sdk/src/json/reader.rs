@@ -10,8 +10,12 @@ use serde::de::{Deserialize, Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 use serde_json::{Error, Result};
 
+use crate::short;
+
 /// So many digits fit into 64 bits, whatever they are.
 const DIGITS_THAT_FIT: usize = 18;
+/// Values that lie in each other and are passed over by hand: a bit says what each of them is.
+const DEPTH_MAX: u32 = u64::BITS;
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 
 /// A cell as it is written.
@@ -53,7 +57,36 @@ impl<'a> Reader<'a> {
 
     /// Passes over a value.
     pub fn skip(&mut self) -> Result<()> {
-        self.read::<IgnoredAny>().map(drop)
+        let begin = self.at;
+        match self.skip_plain() {
+            Some(()) => Ok(()),
+            None => {
+                self.at = begin;
+                self.read::<IgnoredAny>().map(drop)
+            }
+        }
+    }
+
+    /// A value as it stands.
+    pub fn raw(&mut self) -> Result<&'a str> {
+        self.peek();
+        let begin = self.at;
+        self.skip()?;
+        Ok(&self.text[begin..self.at])
+    }
+
+    /// The same of an object or a list, if it is written as this one, which is one: none is how another one begins. Else nothing is passed over.
+    pub fn raw_like(&mut self, known: &[u8]) -> Option<&'a str> {
+        self.peek();
+        let end = self.at + known.len();
+        let stands = self.text.as_bytes().get(self.at..end)?;
+        let is_whole = matches!(known, [b'{', .., b'}'] | [b'[', .., b']']);
+        if !is_whole || !short::is_same(stands, known) {
+            return None;
+        }
+        let value = self.text.get(self.at..end)?;
+        self.at = end;
+        Some(value)
     }
 
     /// Reads an object: `member` is told the name of each member, and takes its value.
@@ -180,6 +213,74 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Passes over a value that is written as most are. Where it is not, or is wrong, this ends somewhere: `serde_json` says then what it is.
+    fn skip_plain(&mut self) -> Option<()> {
+        // The innermost value that is open is the last bit, which is set where it is an object.
+        let (mut objects, mut depth) = (0_u64, 0);
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    self.skip_text()?;
+                }
+                b'-' | b'0'..=b'9' => self.number().map(drop).ok()?,
+                b'n' => self.word("null").ok()?,
+                b't' => self.word("true").ok()?,
+                b'f' => self.word("false").ok()?,
+                sign @ (b'{' | b'[') if depth < DEPTH_MAX => {
+                    self.at += 1;
+                    let is_object = sign == b'{';
+                    if self.goes_on(closes(is_object), true).ok()? {
+                        (objects, depth) = ((objects << 1) | u64::from(is_object), depth + 1);
+                        self.skip_name(is_object)?;
+                        continue;
+                    }
+                }
+                _ => return None,
+            }
+            // Behind a value stands another one, or the end of what it lies in.
+            loop {
+                if depth == 0 {
+                    return Some(());
+                }
+                let is_object = objects & 1 == 1;
+                if self.goes_on(closes(is_object), false).ok()? {
+                    self.skip_name(is_object)?;
+                    break;
+                }
+                (objects, depth) = (objects >> 1, depth - 1);
+            }
+        }
+    }
+
+    /// Passes over the name of a member, which elements of a list have not.
+    fn skip_name(&mut self, is_object: bool) -> Option<()> {
+        if is_object {
+            self.take(b'"', "a name").ok()?;
+            self.skip_text()?;
+            self.take(b':', "a colon").ok()?;
+        }
+        Some(())
+    }
+
+    /// Passes over a text of which the first quote has been passed over.
+    fn skip_text(&mut self) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        loop {
+            self.at = plain_until(bytes, self.at);
+            match (bytes.get(self.at)?, bytes.get(self.at + 1)) {
+                (b'"', _) => {
+                    self.at += 1;
+                    return Some(());
+                }
+                (b'\\', Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')) => {
+                    self.at += 2
+                }
+                _ => return None,
+            }
+        }
+    }
+
     /// Passes over a word, of which the first letter has been seen.
     fn word(&mut self, word: &str) -> Result<()> {
         match self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
@@ -263,6 +364,14 @@ impl<'a> Reader<'a> {
         }
         self.at = at;
         Ok(Written::Number(&self.text[begin..at]))
+    }
+}
+
+/// What an object ends with, or a list.
+fn closes(is_object: bool) -> u8 {
+    match is_object {
+        true => b'}',
+        false => b']',
     }
 }
 
@@ -456,6 +565,77 @@ mod tests {
             r#"raw [1, {"a":"]"}]"#
         );
         assert!(cell("[1", true).is_err() && cell("", true).is_err());
+    }
+
+    /// What is passed over is what serde_json passes over, however it is written, and wherever a character is another one.
+    #[test]
+    fn what_is_passed_over_is_a_value() {
+        let documents = [
+            r#"{"fields":[{"name":"id","type":"INTEGER"},{"mode":"a\"b\\"}],"n":[[],{}]}"#,
+            r#" [ 1 , -0.5e+7 , true , false , null , { } , [ ] , "\u00e9\n" ] "#,
+            "\"plain text of some length\"",
+            "-12.50",
+            "null",
+        ];
+        let is_passed = |document: &str| {
+            let mut from = Reader::of(document);
+            from.skip().and_then(|()| from.end()).is_ok()
+        };
+        let mut good = 0;
+        let mut look = |document: &str| {
+            let is_good = serde_json::from_str::<IgnoredAny>(document).is_ok();
+            assert_eq!(is_passed(document), is_good, "{document}");
+            good += usize::from(is_good);
+        };
+        for document in documents {
+            look(document);
+            for at in 0..document.len() {
+                look(&document[..at]);
+                look(&document[at..]);
+                for other in "{}[]\",:\\0-.eEtn \u{1}é".chars() {
+                    let mut spoilt = document.to_owned();
+                    spoilt.insert(at, other);
+                    look(&spoilt);
+                    spoilt.remove(at);
+                    spoilt.replace_range(at..at + 1, other.encode_utf8(&mut [0; 4]));
+                    look(&spoilt);
+                }
+            }
+        }
+        assert!(good > 500, "{good}");
+        for depth in [1, 63, 64, 65, 200] {
+            let (begin, end) = (r#"[{"a":"#.repeat(depth), "}]".repeat(depth));
+            assert!(is_passed(&format!("{begin}1{end}")), "{depth}");
+            assert!(!is_passed(&format!("{begin}1{end}]")) && !is_passed(&begin));
+            assert!(!is_passed(&format!(
+                "{begin}1{}",
+                end.replacen('}', "]", 1)
+            )));
+        }
+    }
+
+    /// A value comes as it stands, one that is known without being read; nothing is known by its beginning alone.
+    #[test]
+    fn values_come_as_they_stand() {
+        let mut from = Reader::of(r#" {"a": [1]} "#);
+        assert_eq!(from.raw().unwrap(), r#"{"a": [1]}"#);
+        from.end().unwrap();
+        for (document, known, is_known) in [
+            (r#" {"a":1},2"#, r#"{"a":1}"#, true),
+            ("[1] ", "[1]", true),
+            (r#"{"a":1}"#, r#"{"a":2}"#, false),
+            (r#"{"a":1}"#, r#"{"a":1"#, false),
+            (r#"{"a":1"#, r#"{"a":1}"#, false),
+            ("12", "1", false),
+            ("\"é\"", "\"é\"", false),
+            ("12", "", false),
+        ] {
+            let mut from = Reader::of(document);
+            let value = from.raw_like(known.as_bytes());
+            assert_eq!(value, is_known.then_some(known), "{document}");
+            let left = &document[from.at..];
+            assert!(is_known == (left.len() < document.trim_start().len()));
+        }
     }
 
     /// Lists and objects are gone through in their order, and have no more commas than they need.
