@@ -43,10 +43,40 @@ pub fn once<'a, T: Deserialize<'a>>(
     from: &mut Reader<'a>,
 ) -> serde_json::Result<()> {
     if place.is_some() {
-        return Err(serde_json::Error::custom("a member stands twice"));
+        return Err(twice());
     }
     *place = from.read()?;
     Ok(())
+}
+
+/// The same of a text, which is copied only where something in it is escaped.
+pub fn once_text<'a>(
+    place: &mut Option<Cow<'a, str>>,
+    from: &mut Reader<'a>,
+) -> serde_json::Result<()> {
+    if place.is_some() {
+        return Err(twice());
+    }
+    if !from.null()? {
+        *place = Some(from.quoted()?);
+    }
+    Ok(())
+}
+
+/// The same of a value of any kind, as it stands.
+pub fn once_raw<'a>(place: &mut Option<&'a str>, from: &mut Reader<'a>) -> serde_json::Result<()> {
+    if place.is_some() {
+        return Err(twice());
+    }
+    if !from.null()? {
+        *place = Some(from.raw()?);
+    }
+    Ok(())
+}
+
+#[cold]
+fn twice() -> serde_json::Error {
+    serde_json::Error::custom("a member stands twice")
 }
 
 /// Why rows were not read to their end.
@@ -272,6 +302,43 @@ mod tests {
             "{error}"
         );
         assert!(super::read::<&str>(b"\"\xff\"").is_err());
+    }
+
+    /// A text, and a value as it stands, are read once as well; a text is nothing else.
+    #[test]
+    fn members_are_taken_as_they_stand() {
+        let read = |document: &str| {
+            let (mut text, mut raw) = (None, None);
+            let read = members(document.as_bytes(), |name, from| match name {
+                "t" => once_text(&mut text, from),
+                _ => once_raw(&mut raw, from),
+            });
+            let text = text.map(Cow::into_owned);
+            read.map(|()| (text, raw.map(str::to_owned)))
+                .map_err(|error| error.to_string())
+        };
+        let of = |text: Option<&str>, raw: Option<&str>| {
+            Ok((text.map(str::to_owned), raw.map(str::to_owned)))
+        };
+        assert_eq!(
+            read(r#"{"t": "a" ,"r": {"b": 1} }"#),
+            of(Some("a"), Some(r#"{"b": 1}"#))
+        );
+        assert_eq!(
+            read(r#"{"t":"\u00e9\n","r":""}"#),
+            of(Some("é\n"), Some("\"\""))
+        );
+        assert_eq!(read(r#"{"t":null,"r":null}"#), of(None, None));
+        assert_eq!(read(r#"{"t":null,"t":"a"}"#), of(Some("a"), None));
+        for (document, why) in [
+            (r#"{"t":"a","t":"b"}"#, "twice"),
+            (r#"{"r":1,"r":2}"#, "twice"),
+            (r#"{"t":7}"#, "a number in place of a text"),
+            (r#"{"t":nul}"#, "unknown word"),
+        ] {
+            let error = read(document).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     /// Members are read in their order, a value once, and what is no object is told without its content.

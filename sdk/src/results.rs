@@ -35,6 +35,8 @@ impl<T> Shape<T> {
 pub struct Shapes<T> {
     known: Vec<Rc<Shape<T>>>,
     next: usize,
+    /// Which one was asked for last: it mostly is again.
+    last: usize,
 }
 
 impl<T> Default for Shapes<T> {
@@ -42,6 +44,7 @@ impl<T> Default for Shapes<T> {
         Shapes {
             known: Vec::new(),
             next: 0,
+            last: 0,
         }
     }
 }
@@ -53,14 +56,26 @@ impl<T> Shapes<T> {
         known.cloned()
     }
 
+    /// What describes those that are known, the one that was asked for last before the others.
+    pub fn descriptions(&self) -> impl Iterator<Item = &[u8]> {
+        let (before, behind) = self.known.split_at(self.last);
+        let known = behind.iter().chain(before);
+        known.map(|shape| &*shape.described)
+    }
+
     /// The one of what describes it: one that is known, or a new one, of the columns and the types that `read` reads out of that.
     pub fn of(
         &mut self,
         described: &[u8],
         read: impl FnOnce() -> Result<(Vec<Column>, Vec<T>), Error>,
     ) -> Result<Rc<Shape<T>>, Error> {
-        if let Some(known) = self.find(|known| short::is_same(known, described)) {
-            return Ok(known);
+        let is_it = |shape: &Rc<Shape<T>>| shape.is_described_by(described);
+        if let Some(known) = self.known.get(self.last).filter(|shape| is_it(shape)) {
+            return Ok(known.clone());
+        }
+        if let Some(known) = self.known.iter().position(is_it) {
+            self.last = known;
+            return Ok(self.known[known].clone());
         }
         let (columns, types) = read()?;
         Ok(self.add(described, columns, types))
@@ -90,6 +105,7 @@ impl<T> Shapes<T> {
             Some(place) => *place = shape.clone(),
             None => self.known.push(shape.clone()),
         }
+        self.last = at;
         shape
     }
 }
@@ -234,6 +250,15 @@ mod tests {
         assert_eq!(shapes.of(b"0", refused).unwrap().number, 1);
         assert!(shapes.of(b"none", refused).is_err());
         assert!(shapes.find(|known| known == b"none").is_none());
+        // The last one comes first, and each of them once.
+        for asked in ["7", "8", "7", "anew", "anew"] {
+            shape(&mut shapes, asked);
+            let mut all: Vec<&[u8]> = shapes.descriptions().collect();
+            assert_eq!(all[0], asked.as_bytes());
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), SHAPES_MAX);
+        }
     }
 
     /// Long descriptions take the place of those before them.

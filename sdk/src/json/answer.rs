@@ -4,7 +4,7 @@
 //! A session has a [`Reading`] for each result, and lends it as a [`Telling`] to who reads an answer, if its rows are wanted. That is an
 //! [`Answer`], which takes the member that has rows as it comes by. What rows are, and when that is known, the engine says.
 
-use super::{Kind, Reader, Table, once};
+use super::{Kind, Reader, Table, once, twice};
 use crate::results::{Page, Shape, Shapes, Told};
 use crate::{Error, Limits, Step};
 use serde::de::Error as _;
@@ -110,6 +110,27 @@ impl<'a, 's, T: Kind> Answer<'a, 's, T> {
     pub fn is_described(&self) -> bool {
         let telling = self.telling.as_ref();
         telling.is_some_and(|telling| telling.reading.shape.is_some())
+    }
+
+    /// Takes what describes the rows, as it stands here: once, and `null` is none. What has described rows of the session before is found again by its
+    /// bytes, and is not read.
+    pub fn description(
+        &self,
+        place: &mut Option<&'a str>,
+        from: &mut Reader<'a>,
+    ) -> serde_json::Result<()> {
+        if place.is_some() {
+            return Err(twice());
+        }
+        if from.null()? {
+            return Ok(());
+        }
+        let mut known = self.telling.iter().flat_map(|to| to.shapes.descriptions());
+        *place = Some(match known.find_map(|known| from.raw_like(known)) {
+            Some(known) => known,
+            None => from.raw()?,
+        });
+        Ok(())
     }
 
     /// Takes the rows, which stand here, and nowhere else. `tell` tells them if they are wanted and `is_known` what they are; else they are kept.
@@ -218,19 +239,22 @@ mod tests {
         }
 
         /// How many rows of an answer were told, and what of it was kept.
-        fn read(
-            &mut self,
-            is_wanted: bool,
-            document: &str,
-        ) -> Result<(Option<u64>, Option<String>), Error> {
-            let telling = is_wanted.then_some(Telling {
+        fn telling(&mut self, is_wanted: bool) -> Option<Telling<'_, Number>> {
+            is_wanted.then_some(Telling {
                 id: 7,
                 limits: &self.limits,
                 reading: &mut self.reading,
                 shapes: &mut self.shapes,
                 step: &mut self.step,
-            });
-            let mut answer = Answer::new("rows", telling);
+            })
+        }
+
+        fn read(
+            &mut self,
+            is_wanted: bool,
+            document: &str,
+        ) -> Result<(Option<u64>, Option<String>), Error> {
+            let mut answer = Answer::new("rows", self.telling(is_wanted));
             let mut of = None::<usize>;
             let read = members(document.as_bytes(), |name, from| match name {
                 "of" => once(&mut of, from),
@@ -293,6 +317,44 @@ mod tests {
         let before = session.read(true, r#"{"rows":[[1],[2]],"of":1}"#).unwrap();
         assert_eq!(before, (Some(2), Some("[[1],[2]]".to_owned())));
         assert_eq!(session.told(), "s2");
+    }
+
+    /// What describes rows is taken as it stands, whether it is known or not: once, and `null` is none.
+    #[test]
+    fn descriptions_are_taken_as_they_stand() {
+        let take = |is_wanted: bool, document: &str| {
+            let mut session = Session::of(9);
+            for known in [r#"{"a":1}"#, r#"{"a":2}"#] {
+                session.shapes.add(known.as_bytes(), vec![], vec![]);
+            }
+            let answer = Answer::new("rows", session.telling(is_wanted));
+            let mut taken = None;
+            let read = members(document.as_bytes(), |name, from| match name {
+                "d" => answer.description(&mut taken, from),
+                _ => from.skip(),
+            });
+            read.map(|()| taken.map(str::to_owned)).ok()
+        };
+        for is_wanted in [true, false] {
+            for (document, wanted) in [
+                (r#"{"d": {"a":1} ,"b":7}"#, Some(r#"{"a":1}"#)),
+                (r#"{"d":{"a":2}}"#, Some(r#"{"a":2}"#)),
+                (r#"{"d":{"a":10}}"#, Some(r#"{"a":10}"#)),
+                (r#"{"d":{"a": 1}}"#, Some(r#"{"a": 1}"#)),
+                (r#"{"d":null}"#, None),
+                (r#"{"d":null,"d":{"a":1}}"#, Some(r#"{"a":1}"#)),
+            ] {
+                let wanted = wanted.map(str::to_owned);
+                assert_eq!(take(is_wanted, document), Some(wanted), "{document}");
+            }
+            for broken in [
+                r#"{"d":{"a":1},"d":{"a":1}}"#,
+                r#"{"d":{"a":1]}"#,
+                r#"{"d":{"a":1}"#,
+            ] {
+                assert_eq!(take(is_wanted, broken), None, "{broken}");
+            }
+        }
     }
 
     /// No rows are a result, too, and `null` is none.

@@ -89,6 +89,12 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
+    /// A text, which is copied only where something in it is escaped.
+    pub fn quoted(&mut self) -> Result<Cow<'a, str>> {
+        self.take(b'"', "a text")?;
+        self.text()
+    }
+
     /// Reads an object: `member` is told the name of each member, and takes its value.
     #[inline]
     pub fn object(
