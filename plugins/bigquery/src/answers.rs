@@ -1,5 +1,7 @@
 //! What BigQuery answers, as far as it is read. Whole numbers of 64 bits are texts in its JSON.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
@@ -12,13 +14,14 @@ use crate::errors;
 #[derive(Default)]
 pub struct Results<'a> {
     pub job_complete: Option<bool>,
-    pub job_reference: Option<JobReference>,
-    /// Once it is complete.
-    pub schema: Option<&'a RawValue>,
+    /// As it stands: an answer that is complete is asked after no more.
+    pub job_reference: Option<&'a str>,
+    /// Once it is complete, as it stands.
+    pub schema: Option<&'a str>,
     /// Of all pages.
-    pub total_rows: Option<String>,
+    pub total_rows: Option<Cow<'a, str>>,
     /// There are more rows.
-    pub page_token: Option<String>,
+    pub page_token: Option<Cow<'a, str>>,
     /// Where they were not told while the answer was read.
     pub rows: Option<&'a RawValue>,
 }
@@ -80,6 +83,17 @@ pub struct JobReference {
 impl<'a> Results<'a> {
     pub fn is_complete(&self) -> bool {
         self.job_complete == Some(true)
+    }
+
+    /// Nothing is left to be asked for.
+    pub fn is_last(&self) -> bool {
+        self.is_complete() && self.page_token.as_deref().is_none_or(str::is_empty)
+    }
+
+    /// The name of the job.
+    pub fn job(&self) -> Result<Option<JobReference>, Error> {
+        let job = self.job_reference.map(serde_json::from_str).transpose();
+        job.map_err(|error| malformed().detail(error.to_string()))
     }
 
     /// The rows that were kept.

@@ -1,7 +1,7 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since BigQuery sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use souk_sdk::json::{self, Answer, Reader, Telling, once};
+use souk_sdk::json::{self, Answer, Reader, Telling, once, once_raw, once_text};
 use souk_sdk::{Error, HttpResponse};
 
 use crate::answers::{Results, malformed, rows};
@@ -16,10 +16,10 @@ pub fn page<'a>(
     let mut answer = Answer::new("rows", telling);
     let read = json::members(&response.body, |name, from| match name {
         "jobComplete" => once(&mut results.job_complete, from),
-        "jobReference" => once(&mut results.job_reference, from),
-        "schema" => once(&mut results.schema, from),
-        "totalRows" => once(&mut results.total_rows, from),
-        "pageToken" => once(&mut results.page_token, from),
+        "jobReference" => once_raw(&mut results.job_reference, from),
+        "schema" => answer.description(&mut results.schema, from),
+        "totalRows" => once_text(&mut results.total_rows, from),
+        "pageToken" => once_text(&mut results.page_token, from),
         "rows" => {
             let is_described = results.schema.is_some() && results.total_rows.is_some();
             let is_known =
@@ -52,7 +52,7 @@ fn tell(
         if page.total_rows() > u64::from(rows_max) {
             return Err(Error::too_many_rows(rows_max));
         }
-        let schema = page.schema.ok_or_else(malformed)?.get();
+        let schema = page.schema.ok_or_else(malformed)?;
         shapes.of(schema.as_bytes(), || types::columns(schema))
     })?;
     telling.rows(from, rows)

@@ -316,8 +316,10 @@ impl Session {
             }),
             _ => None,
         };
-        let mut results = reading::page(&response, telling)?;
-        run.job = results.job_reference.take().or(run.job);
+        let results = reading::page(&response, telling)?;
+        if !results.is_last() {
+            run.job = results.job()?.or(run.job);
+        }
         if run.is_cancelled {
             return match (results.is_complete(), &run.job) {
                 (false, Some(job)) => Ok(self.stop(job, step)),
