@@ -26,24 +26,36 @@ pub struct Results<'a> {
     pub rows: Option<&'a RawValue>,
 }
 
+/// How rows and cells begin where BigQuery leaves out the blanks, which it is asked to.
+const ROW: &[u8; 5] = b"{\"f\":";
+const CELL: &[u8; 5] = b"{\"v\":";
+
 /// Reads rows: `[{"f": [{"v": …}, …]}, …]`.
 pub fn rows<T: Kind>(from: &mut Reader<'_>, table: &mut Table<'_, T>) -> serde_json::Result<()> {
     from.list("rows", |row| {
-        only("f", row, |cells| {
+        only("f", ROW, row, |cells| {
             table.row(cells, |from, cell| {
-                only("v", from, |value| cell.read(value))
+                only("v", CELL, from, |value| cell.read(value))
             })
         })
     })
 }
 
-/// Reads the member of this name, which an object has once.
+/// Reads the member of this name, which an object has once; mostly it begins with that, written like this.
 #[inline]
 fn only<'a>(
     wanted: &'static str,
+    begin: &[u8; 5],
     from: &mut Reader<'a>,
     read: impl FnOnce(&mut Reader<'a>) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
+    if from.passes(begin) {
+        read(from)?;
+        return from.members_left(|name, value| match name == wanted {
+            true => Err(serde_json::Error::duplicate_field(wanted)),
+            false => value.skip(),
+        });
+    }
     let mut read = Some(read);
     from.object(|name, value| match (name == wanted, read.take()) {
         (true, Some(read)) => read(value),

@@ -259,6 +259,8 @@ fn rows_have_their_cells_once() {
     for row in [
         r#"{"f":[{"v":"a"}]}"#,
         r#"{"e":[1],"f":[{"u":{"v":"b"},"v":"a","w":"c"}],"g":null}"#,
+        r#"{"f":[{"v":"a","w":{"v":1}}],"g":[null]}"#,
+        r#"{ "f" : [ { "v" : "a" } ] }"#,
         r#"{"\u0066":[{"\u0076":"\u0061"}]}"#,
     ] {
         assert_eq!(texts(&read(row).ok()), ["a"], "{row}");

@@ -102,14 +102,47 @@ impl<'a> Reader<'a> {
         mut member: impl FnMut(&str, &mut Reader<'a>) -> Result<()>,
     ) -> Result<()> {
         self.take(b'{', "an object")?;
-        let mut is_first = true;
-        while self.goes_on(b'}', std::mem::take(&mut is_first))? {
-            self.take(b'"', "a name")?;
-            let name = self.text()?;
-            self.take(b':', "a colon")?;
-            member(&name, self)?;
+        match self.goes_on(b'}', true)? {
+            true => {
+                self.member(&mut member)?;
+                self.members_left(member)
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Reads what is left of an object, of which a member has been read.
+    #[inline]
+    pub fn members_left(
+        &mut self,
+        mut member: impl FnMut(&str, &mut Reader<'a>) -> Result<()>,
+    ) -> Result<()> {
+        while self.goes_on(b'}', false)? {
+            self.member(&mut member)?;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn member(
+        &mut self,
+        member: &mut impl FnMut(&str, &mut Reader<'a>) -> Result<()>,
+    ) -> Result<()> {
+        self.take(b'"', "a name")?;
+        let name = self.text()?;
+        self.take(b':', "a colon")?;
+        member(&name, self)
+    }
+
+    /// Passes over what begins a value, if it stands here just so. Whether it did.
+    #[inline]
+    pub fn passes<const LENGTH: usize>(&mut self, begin: &[u8; LENGTH]) -> bool {
+        let rest = self.text.as_bytes().get(self.at..);
+        let is_it = rest.and_then(<[u8]>::first_chunk) == Some(begin);
+        if is_it {
+            self.at += LENGTH;
+        }
+        is_it
     }
 
     /// Reads a list, which is called `what` where it is none: `element` takes each value of it.
@@ -688,6 +721,15 @@ mod tests {
             let error = read(document).unwrap_err().to_string();
             assert!(error.contains(why) && !error.contains("secret"), "{error}");
         }
+        let mut from = Reader::of(r#"{"a":1 , "b":2}"#);
+        assert!(!from.passes(b"{\"b") && !from.passes(&[b' '; 99]));
+        assert!(from.passes(b"{\"a\":") && from.read::<u8>().unwrap() == 1);
+        let mut left = String::new();
+        let read = from.members_left(|name, value| {
+            left.push_str(name);
+            value.skip()
+        });
+        assert!(read.and_then(|()| from.end()).is_ok() && left == "b");
         let mut from = Reader::of("null");
         assert!(!from.is_list() && from.null().unwrap() && !from.null().unwrap());
         assert!(Reader::of(" [").is_list());
