@@ -1,6 +1,7 @@
 //! Values of JSON as sources write them and as columns of `json` hold them, without a tree in between.
 
-use crate::Error;
+use crate::{Error, short};
+use reader::plain_until;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor,
 };
@@ -224,10 +225,44 @@ pub fn whole(text: &str) -> Option<i64> {
     }
 }
 
-/// Appends a text, quoted.
+/// Appends a text, quoted, as `serde_json` writes it.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
+    let (bytes, mut at) = (text.as_bytes(), 0);
+    out.push(b'"');
+    loop {
+        let end = plain_until(bytes, at);
+        short::append(out, &bytes[at..end]);
+        match bytes.get(end) {
+            Some(byte) => write_escaped(*byte, out),
+            None => break,
+        }
+        at = end + 1;
+    }
+    out.push(b'"');
+}
+
+/// Appends a character that does not stand in a text as it is.
+fn write_escaped(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let letter = match byte {
+        b'"' | b'\\' => byte,
+        0x08 => b'b',
+        0x0c => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        _ => {
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+        }
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
+/// Appends a whole number.
+pub fn write_whole(value: i64, out: &mut Vec<u8>) {
     // A Vec takes everything.
-    let _ = serde_json::to_writer(out, text);
+    let _ = serde_json::to_writer(out, &value);
 }
 
 /// Appends a number. JSON has none for three of them, which are texts: `"NaN"`, `"Infinity"`, `"-Infinity"`.
@@ -423,7 +458,30 @@ mod tests {
             write_f64(value, &mut out);
         }
         write_text("a\"b\n", &mut out);
-        let wanted = r#"0.1"NaN""Infinity""-Infinity""a\"b\n""#;
+        write_whole(i64::MIN, &mut out);
+        let wanted = r#"0.1"NaN""Infinity""-Infinity""a\"b\n"-9223372036854775808"#;
         assert_eq!(String::from_utf8(out).unwrap(), wanted);
+    }
+
+    /// A text is written as serde_json writes it, whatever stands in it and wherever.
+    #[test]
+    fn texts_are_written_as_serde_writes_them() {
+        let chars = (0..0x100)
+            .filter_map(char::from_u32)
+            .chain(['日', '😀', '\u{2028}']);
+        for char in chars {
+            for before in 0..18 {
+                for after in ["", "z", "\"\n and more than eight"] {
+                    let text = format!("{}{char}{after}", "x".repeat(before));
+                    let mut out = b"before".to_vec();
+                    write_text(&text, &mut out);
+                    let wanted = format!("before{}", serde_json::to_string(&text).unwrap());
+                    assert_eq!(String::from_utf8(out).unwrap(), wanted);
+                }
+            }
+        }
+        let mut out = Vec::new();
+        write_text("", &mut out);
+        assert_eq!(out, b"\"\"");
     }
 }

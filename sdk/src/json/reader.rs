@@ -441,7 +441,7 @@ fn digits_until(bytes: &[u8], begin: usize) -> Result<usize> {
 
 /// Where a text that is plain from there on is so no more: at its end, at an escape, at what may not stand in it.
 #[inline]
-fn plain_until(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn plain_until(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         match not_plain(u64::from_le_bytes(*eight)) {
             0 => at += 8,
