@@ -1,12 +1,12 @@
 //! The REST API: what a request looks like.
 
-use serde::Serialize;
 use serde_json::json;
 use souk_sdk::http::{Request, encoded};
+use souk_sdk::json::{write_text, write_whole};
 use souk_sdk::{Error, HttpRequest, Limits, Query};
 
 use crate::answers::JobReference;
-use crate::parameters::{self, Parameter};
+use crate::parameters;
 use crate::settings::{Dataset, Settings};
 use crate::token::Signer;
 
@@ -25,14 +25,11 @@ const FIRST_WAIT_MS: u32 = 1_000;
 const NAME_MS: u32 = 1_500;
 /// How long one of the later ones may. BigQuery keeps it shorter where it likes.
 const WAIT_MS: u32 = 10_000;
-/// What a request has beside its statement, and for each value that is bound: most are written without being moved.
-const BODY_BYTES: usize = 512;
+/// What a request has beside its statement and what all have, and for each value that is bound: most are written without being moved.
+const BODY_BYTES: usize = 192;
 const PARAMETER_BYTES: usize = 96;
 /// What statements run with. A project may have another zone of its own (`default_time_zone`), by which days and texts of moments would differ.
-const PROPERTIES: [Property; 1] = [Property {
-    key: "time_zone",
-    value: "UTC",
-}];
+const ZONE: (&str, &str) = ("time_zone", "UTC");
 
 /// All that requests of one session have in common.
 pub struct Api {
@@ -41,66 +38,32 @@ pub struct Api {
     pub project: String,
     dataset: Option<Dataset>,
     location: Option<String>,
-    /// As a text, which numbers of 64 bits are.
-    bytes_billed_max: String,
+    /// What each statement needs to be understood, and what each one that is carried out is bounded by, as members that follow another one.
+    meant: String,
+    bounded: String,
     timeout_ms: u32,
     /// Where statements are asked.
     queries: String,
 }
 
-/// A statement with what bounds it, as `jobs.query` takes it: each one is written straight into its request.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Asked<'a> {
-    #[serde(flatten)]
-    described: Described<'a>,
-    max_results: u32,
-    timeout_ms: u32,
-    job_timeout_ms: String,
-    maximum_bytes_billed: &'a str,
-    format_options: FormatOptions,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<&'a str>,
-}
-
-/// What a statement needs to be understood: where its tables are, and its values.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Described<'a> {
-    query: &'a str,
-    use_legacy_sql: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    default_dataset: Option<Reference<'a>>,
-    connection_properties: &'static [Property],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameter_mode: Option<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    query_parameters: Vec<Parameter>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Reference<'a> {
-    project_id: &'a str,
-    dataset_id: &'a str,
-}
-
-#[derive(Serialize)]
-struct Property {
-    key: &'static str,
-    value: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FormatOptions {
-    use_int64_timestamp: bool,
-}
-
 impl Api {
     pub fn new(settings: Settings) -> Result<Api, Error> {
         let timeout_ms = settings.statement_timeout_ms();
+        let (key, value) = ZONE;
+        let mut meant =
+            json!({"useLegacySql": false, "connectionProperties": [{"key": key, "value": value}]});
+        if let Some(Dataset { project, name }) = &settings.dataset {
+            let project = project.as_ref().unwrap_or(&settings.project_id);
+            meant["defaultDataset"] = json!({"projectId": project, "datasetId": name});
+        }
+        let bounded = json!({
+            // As a text, which numbers of 64 bits are.
+            "maximumBytesBilled": settings.maximum_bytes_billed.to_string(),
+            "formatOptions": {"useInt64Timestamp": true},
+        });
         Ok(Api {
+            meant: following(&meant),
+            bounded: following(&bounded),
             signer: Signer::new(
                 settings.client_email,
                 settings.private_key_id,
@@ -113,19 +76,22 @@ impl Api {
             project: settings.project_id,
             dataset: settings.dataset,
             location: settings.location,
-            bytes_billed_max: settings.maximum_bytes_billed.to_string(),
             timeout_ms,
         })
     }
 
     /// Asks what kind of statement it is. Nothing is carried out, and nothing is paid for.
     pub fn dry_run(&self, id: u32, query: &Query) -> Result<HttpRequest, Error> {
-        let described = self.described(query)?;
-        let mut job = json!({"configuration": {"dryRun": true, "query": described}});
+        let mut body = br#"{"configuration":{"dryRun":true,"query":{"#.to_vec();
+        self.described(query, &mut body)?;
+        body.extend_from_slice(b"}}");
         if let Some(location) = &self.location {
-            job["jobReference"] = json!({"projectId": self.project, "location": location});
+            let job = json!({"projectId": self.project, "location": location});
+            let job = json!({"jobReference": job});
+            body.extend_from_slice(following(&job).as_bytes());
         }
-        let request = Request::post(self.path("jobs")).json(job.to_string());
+        body.push(b'}');
+        let request = Request::post(self.path("jobs")).json(body);
         Ok(self.small(id, request, query.limits.timeout_ms))
     }
 
@@ -138,21 +104,24 @@ impl Api {
     ) -> Result<HttpRequest, Error> {
         let limits = &query.limits;
         let timeout_ms = self.timeout_ms.min(limits.timeout_ms).max(1);
-        let asked = Asked {
-            described: self.described(query)?,
-            max_results: rows(limits),
-            timeout_ms: timeout_ms.min(FIRST_WAIT_MS),
-            job_timeout_ms: timeout_ms.to_string(),
-            maximum_bytes_billed: &self.bytes_billed_max,
-            format_options: FormatOptions {
-                use_int64_timestamp: true,
-            },
-            location: location.or(self.location.as_deref()),
-        };
         let parameters = PARAMETER_BYTES * query.parameters.len();
-        let mut body = Vec::with_capacity(BODY_BYTES + query.text.len() + parameters);
-        // A Vec takes everything, and its members' names are texts.
-        let _ = serde_json::to_writer(&mut body, &asked);
+        let fixed = self.meant.len() + self.bounded.len();
+        let mut body = Vec::with_capacity(BODY_BYTES + fixed + query.text.len() + parameters);
+        body.push(b'{');
+        self.described(query, &mut body)?;
+        body.extend_from_slice(self.bounded.as_bytes());
+        body.extend_from_slice(b",\"maxResults\":");
+        write_whole(rows(limits).into(), &mut body);
+        body.extend_from_slice(b",\"timeoutMs\":");
+        write_whole(timeout_ms.min(FIRST_WAIT_MS).into(), &mut body);
+        body.extend_from_slice(b",\"jobTimeoutMs\":\"");
+        write_whole(timeout_ms.into(), &mut body);
+        body.push(b'"');
+        if let Some(location) = location.or(self.location.as_deref()) {
+            body.extend_from_slice(b",\"location\":");
+            write_text(location, &mut body);
+        }
+        body.push(b'}');
         let request = Request::post(self.queries.as_str()).json(body);
         let timeout_ms = limits.timeout_ms.saturating_add(NAME_MS);
         Ok(self.let_in(id, request, timeout_ms, RESPONSE_BYTES_MAX))
@@ -204,19 +173,12 @@ impl Api {
         Some(self.small(id, Request::get(path), timeout_ms))
     }
 
-    fn described<'a>(&'a self, query: &'a Query) -> Result<Described<'a>, Error> {
-        let reference = |dataset: &'a Dataset| Reference {
-            project_id: dataset.project.as_ref().unwrap_or(&self.project),
-            dataset_id: &dataset.name,
-        };
-        Ok(Described {
-            query: &query.text,
-            use_legacy_sql: false,
-            default_dataset: self.dataset.as_ref().map(reference),
-            connection_properties: &PROPERTIES,
-            parameter_mode: (!query.parameters.is_empty()).then_some("POSITIONAL"),
-            query_parameters: parameters::all(&query.parameters)?,
-        })
+    /// Appends the members of an object that say what a statement is: its text, what it means, its values.
+    fn described(&self, query: &Query, body: &mut Vec<u8>) -> Result<(), Error> {
+        body.extend_from_slice(b"\"query\":");
+        write_text(&query.text, body);
+        body.extend_from_slice(self.meant.as_bytes());
+        parameters::write(&query.parameters, body)
     }
 
     fn path(&self, what: &str) -> String {
@@ -248,6 +210,15 @@ impl Api {
             .response_bytes_max(bytes_max)
             .numbered(id)
     }
+}
+
+/// The members of an object as they follow others: with a comma before them, and without its braces.
+fn following(object: &serde_json::Value) -> String {
+    let text = object.to_string();
+    let members = text
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'));
+    format!(",{}", members.unwrap_or_default())
 }
 
 /// One more than is allowed tells that there are too many.

@@ -1,9 +1,11 @@
 //! Bound values, each with its type, at the places where the host wrote `?`: GoogleSQL reads that itself, so that no text is rewritten.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
-use souk_sdk::parameters::{clock, date, each};
+use souk_sdk::json::write_text;
+use souk_sdk::parameters::{clock, date, refused};
 use souk_sdk::time::TimeOfDay;
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -11,53 +13,45 @@ use souk_sdk::{ColumnType, Error, Value};
 const NUMERIC: (usize, usize) = (29, 9);
 const BIGNUMERIC: (usize, usize) = (38, 38);
 
-/// A value as a request has it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Parameter {
-    parameter_type: Kind,
-    parameter_value: Text,
+/// Appends the values, as members of a request that follow others; nothing where there are none.
+pub fn write(values: &[Value], out: &mut Vec<u8>) -> Result<(), Error> {
+    for (place, value) in values.iter().enumerate() {
+        let (kind, text) = typed(value).map_err(|wanted| refused(place, wanted))?;
+        let begin: &[u8] = match place {
+            0 => br#","parameterMode":"POSITIONAL","queryParameters":[{"parameterType":{"type":""#,
+            _ => br#",{"parameterType":{"type":""#,
+        };
+        out.extend_from_slice(begin);
+        out.extend_from_slice(kind.as_bytes());
+        out.extend_from_slice(br#""},"parameterValue":{"value":"#);
+        match text {
+            Some(text) => write_text(&text, out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b"}}");
+    }
+    if !values.is_empty() {
+        out.push(b']');
+    }
+    Ok(())
 }
 
-#[derive(Debug, Serialize)]
-struct Kind {
-    #[serde(rename = "type")]
-    name: &'static str,
-}
-
-/// `None`: NULL.
-#[derive(Debug, Serialize)]
-struct Text {
-    value: Option<String>,
-}
-
-/// The values as a request has them.
-pub fn all(values: &[Value]) -> Result<Vec<Parameter>, Error> {
-    each(values, |value| {
-        let (name, value) = typed(value)?;
-        Ok(Parameter {
-            parameter_type: Kind { name },
-            parameter_value: Text { value },
-        })
-    })
-}
-
-/// The type under which a value is bound, and its text. The error is what it should have been.
-fn typed(value: &Value) -> Result<(&'static str, Option<String>), &'static str> {
+/// The type under which a value is bound, and its text; `None`: NULL. The error is what it should have been.
+fn typed(value: &Value) -> Result<(&'static str, Option<Cow<'_, str>>), &'static str> {
     let (kind, text) = match value {
         Value::Null(declared) => return Ok((null_type(*declared), None)),
-        Value::Boolean(value) => ("BOOL", value.to_string()),
-        Value::Int64(value) => ("INT64", value.to_string()),
+        Value::Decimal(text) => (numeric_type(text)?, Cow::Borrowed(text.as_str())),
+        Value::Text(text) => ("STRING", Cow::Borrowed(text.as_str())),
+        Value::Json(text) => ("JSON", Cow::Borrowed(text.as_str())),
+        Value::Boolean(value) => ("BOOL", value.to_string().into()),
+        Value::Int64(value) => ("INT64", value.to_string().into()),
         // `NaN`, `inf` and `-inf` are read as what they say.
-        Value::Float64(value) => ("FLOAT64", value.to_string()),
-        Value::Decimal(text) => (numeric_type(text)?, text.clone()),
-        Value::Text(text) => ("STRING", text.clone()),
-        Value::Bytes(bytes) => ("BYTES", STANDARD.encode(bytes)),
-        Value::Json(text) => ("JSON", text.clone()),
-        Value::Date(days) => ("DATE", date(*days)?.to_string()),
-        Value::Time(micros) => ("TIME", TimeOfDay(*micros).to_string()),
-        Value::Timestamp(micros) => ("TIMESTAMP", format!("{}+00:00", clock(*micros)?)),
-        Value::LocalTimestamp(micros) => ("DATETIME", clock(*micros)?),
+        Value::Float64(value) => ("FLOAT64", value.to_string().into()),
+        Value::Bytes(bytes) => ("BYTES", STANDARD.encode(bytes).into()),
+        Value::Date(days) => ("DATE", date(*days)?.to_string().into()),
+        Value::Time(micros) => ("TIME", TimeOfDay(*micros).to_string().into()),
+        Value::Timestamp(micros) => ("TIMESTAMP", format!("{}+00:00", clock(*micros)?).into()),
+        Value::LocalTimestamp(micros) => ("DATETIME", clock(*micros)?.into()),
     };
     Ok((kind, Some(text)))
 }
@@ -100,7 +94,8 @@ mod tests {
     use super::*;
 
     fn bound(value: Value) -> (&'static str, Option<String>) {
-        typed(&value).unwrap()
+        let (kind, text) = typed(&value).unwrap();
+        (kind, text.map(Cow::into_owned))
     }
 
     #[test]
@@ -150,6 +145,32 @@ mod tests {
         }
     }
 
+    /// A request with them is one, whatever stands in a text.
+    #[test]
+    fn values_are_members_of_a_request() {
+        let written = |values: &[Value]| {
+            let mut body = br#"{"query":"""#.to_vec();
+            write(values, &mut body).unwrap();
+            body.push(b'}');
+            serde_json::from_slice::<serde_json::Value>(&body).unwrap()
+        };
+        assert_eq!(written(&[]), serde_json::json!({"query": ""}));
+        let values = [
+            Value::Text("a\"b\\\n".into()),
+            Value::Null(None),
+            Value::Int64(-7),
+        ];
+        let request = written(&values);
+        assert_eq!(request["parameterMode"], "POSITIONAL");
+        let bound = |kind: &str, value: Option<&str>| serde_json::json!({"parameterType": {"type": kind}, "parameterValue": {"value": value}});
+        let wanted = [
+            bound("STRING", Some("a\"b\\\n")),
+            bound("STRING", None),
+            bound("INT64", Some("-7")),
+        ];
+        assert_eq!(request["queryParameters"], serde_json::json!(wanted));
+    }
+
     /// What GoogleSQL's calendar does not have is the caller's mistake, and named by its place.
     #[test]
     fn what_does_not_fit_is_the_callers() {
@@ -158,7 +179,7 @@ mod tests {
             Value::Timestamp(i64::MIN),
             Value::Decimal("1e5".into()),
         ] {
-            let error = all(&[Value::Int64(1), value]).unwrap_err();
+            let error = write(&[Value::Int64(1), value], &mut Vec::new()).unwrap_err();
             assert_eq!(error.parameter, Some(1));
         }
     }
