@@ -19,26 +19,11 @@ pub struct Address {
 impl Address {
     /// `None`: it is none of HTTP's.
     pub fn parse(text: &str) -> Option<Address> {
-        let (scheme, rest) = text.split_once("://")?;
-        let (is_secret, usual_port) = match scheme.to_ascii_lowercase().as_str() {
-            "https" => (true, ":443"),
-            "http" => (false, ":80"),
-            _ => return None,
-        };
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let authority = authority.to_ascii_lowercase();
-        let authority = match authority.strip_suffix(usual_port) {
-            Some(host) => host.to_owned(),
-            None => authority,
-        };
-        if authority.is_empty() || authority.contains('@') {
-            return None;
-        }
+        let (is_secret, authority, path) = parts(text)?;
         Some(Address {
             is_secret,
-            authority,
-            path: path.trim_end_matches('/').to_owned(),
+            authority: authority.to_ascii_lowercase(),
+            path: path.to_owned(),
         })
     }
 
@@ -47,12 +32,12 @@ impl Address {
         if link.len() > PATH_BYTES_MAX || !link.bytes().all(is_plain) {
             return None;
         }
-        let there = Address::parse(link)?;
-        if (there.is_secret, &there.authority) != (self.is_secret, &self.authority) {
+        let (is_secret, authority, path) = parts(link)?;
+        if is_secret != self.is_secret || !authority.eq_ignore_ascii_case(&self.authority) {
             return None;
         }
         // A coordinator does not know of a proxy's path before its own.
-        let path = there.path.strip_prefix(&self.path).unwrap_or(&there.path);
+        let path = path.strip_prefix(self.path.as_str()).unwrap_or(path);
         let below = path.strip_prefix(STATEMENT)?;
         let is_whole = |segment: &str| !matches!(segment, "" | "." | "..");
         // The first of them is what lies before the first slash: nothing.
@@ -61,9 +46,31 @@ impl Address {
     }
 }
 
+/// Whether it is spoken to through TLS; host and port, without the port that the scheme has anyway; the rest without its last slashes.
+fn parts(address: &str) -> Option<(bool, &str, &str)> {
+    let (scheme, rest) = address.split_once("://")?;
+    let is = |name: &str| scheme.eq_ignore_ascii_case(name);
+    let (is_secret, usual_port) = match () {
+        () if is("https") => (true, ":443"),
+        () if is("http") => (false, ":80"),
+        () => return None,
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let authority = authority.strip_suffix(usual_port).unwrap_or(authority);
+    if authority.is_empty() || authority.contains('@') {
+        return None;
+    }
+    Some((is_secret, authority, path.trim_end_matches('/')))
+}
+
 /// What an address of a coordinator's is written in: no blank, and nothing that is read in two ways (`%2e`).
 fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b":/.-_~?=&[]".contains(&byte)
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b':' | b'/' | b'.' | b'-' | b'_' | b'~' | b'?' | b'=' | b'&' | b'[' | b']'
+        )
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What a coordinator answers, as far as it is read.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use souk_sdk::json::{self, Unread};
@@ -11,11 +13,11 @@ use crate::types::FIELDS_MAX;
 #[derive(Default)]
 pub struct Results<'a> {
     /// Every answer has one; what has none is no coordinator's.
-    pub id: Option<String>,
+    pub id: Option<Cow<'a, str>>,
     /// Where it goes on. Without it this was the last.
-    pub next_uri: Option<String>,
-    /// As soon as they are known, and with every answer from then on.
-    pub columns: Option<&'a RawValue>,
+    pub next_uri: Option<Cow<'a, str>>,
+    /// As soon as they are known, and with every answer from then on; as they stand.
+    pub columns: Option<&'a str>,
     /// Rows, where they were not told while the answer was read. (Where it is an object the rows lie elsewhere, which nobody asked for.)
     pub data: Option<&'a RawValue>,
     pub error: Option<QueryError>,
@@ -25,12 +27,12 @@ pub struct Results<'a> {
 
 impl<'a> Results<'a> {
     /// The columns. Before a statement's plan is there, some releases tell that it has none.
-    pub fn described(&self) -> Option<&'a RawValue> {
+    pub fn described(&self) -> Option<&'a str> {
         self.columns.filter(|columns| !is_empty(columns))
     }
 
     pub fn has_rows(&self) -> bool {
-        self.told > 0 || self.data.is_some_and(|rows| !is_empty(rows))
+        self.told > 0 || self.data.is_some_and(|rows| !is_empty(rows.get()))
     }
 
     /// Hands on the cells of one row after the other, until one is refused.
@@ -49,8 +51,8 @@ impl<'a> Results<'a> {
 }
 
 /// Nothing stands in a list.
-fn is_empty(list: &RawValue) -> bool {
-    let inside = list.get().strip_prefix('[');
+fn is_empty(list: &str) -> bool {
+    let inside = list.strip_prefix('[');
     inside.is_some_and(|inside| inside.trim_start() == "]")
 }
 

@@ -1,7 +1,7 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since Trino sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use souk_sdk::json::{self, Answer, Reader, Telling, once};
+use souk_sdk::json::{self, Answer, Reader, Telling, once, once_text};
 use souk_sdk::{Column, Error, HttpResponse};
 
 use crate::answers::{Results, malformed};
@@ -18,9 +18,9 @@ pub fn page<'a>(
     let mut results = Results::default();
     let mut answer = Answer::new("data", telling);
     let read = json::members(&response.body, |name, from| match name {
-        "id" => once(&mut results.id, from),
-        "nextUri" => once(&mut results.next_uri, from),
-        "columns" => once(&mut results.columns, from),
+        "id" => once_text(&mut results.id, from),
+        "nextUri" => once_text(&mut results.next_uri, from),
+        "columns" => answer.description(&mut results.columns, from),
         "error" => once(&mut results.error, from),
         "data" => {
             let is_known = results.described().is_some();
@@ -51,13 +51,13 @@ fn tell(
         (None, None) if page.has_rows() => return Err(malformed()),
         (None, None) => return Ok(0),
         // Of one statement they do not change.
-        (Some(shape), Some(same)) if same.get().as_bytes() != shape.described() => {
+        (Some(shape), Some(same)) if !shape.is_described_by(same.as_bytes()) => {
             return Err(malformed());
         }
         _ => {}
     }
     telling.describe(|shapes| {
-        let described = page.described().ok_or_else(malformed)?.get();
+        let described = page.described().ok_or_else(malformed)?;
         shapes.of(described.as_bytes(), || columns(described))
     })?;
     telling.rows(from, |from, table| table.rows(from))

@@ -555,8 +555,10 @@ impl Session {
         let next = outcome
             .ok()
             .filter(|response| response.status == 200 && job.answers < ENDING_ANSWERS_MAX)
-            .and_then(|response| reading::page(&response, None).ok()?.next_uri)
-            .and_then(|link| self.api.settings.address.path_of(&link));
+            .and_then(|response| {
+                let link = reading::page(&response, None).ok()?.next_uri?;
+                self.api.settings.address.path_of(&link)
+            });
         let Some(path) = next else {
             return conclude(job, step);
         };
