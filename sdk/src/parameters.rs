@@ -34,6 +34,11 @@ pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
     callers.filter_map(shown).collect()
 }
 
+/// Values as an error of an engine's may quote them.
+pub fn all_shown(values: &[Value]) -> Vec<String> {
+    values.iter().filter_map(shown).collect()
+}
+
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::Int64(value) => Some(value.to_string()),

@@ -2,38 +2,80 @@
 
 use std::fmt::Write;
 
-use souk_sdk::parameters::{Decimal, clock, date, each, float};
+use souk_sdk::parameters::{Decimal, clock, date, float, refused};
 use souk_sdk::time::{DAY_US, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
 
-/// The values in their order.
-pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
-    each(values, literal)
+/// Appends the values in their order, with commas between them. Of a page the last two, which the host gives as limit and offset, change places.
+pub fn write(values: &[Value], is_page: bool, out: &mut String) -> Result<(), Error> {
+    for place in 0..values.len() {
+        let of = match values.len() - place {
+            2 if is_page => place + 1,
+            1 if is_page => place - 1,
+            _ => place,
+        };
+        if place > 0 {
+            out.push_str(", ");
+        }
+        literal(&values[of], out).map_err(|wanted| refused(of, wanted))?;
+    }
+    Ok(())
 }
 
 /// A text as a literal. Nothing but a quote has a meaning in it.
 pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+    let mut out = String::with_capacity(text.len() + 2);
+    write_quoted(text, &mut out);
+    out
 }
 
-/// The error is what it should have been.
-fn literal(value: &Value) -> Result<String, &'static str> {
-    Ok(match value {
-        Value::Null(declared) => null(*declared).to_owned(),
-        Value::Boolean(value) => value.to_string().to_ascii_uppercase(),
-        Value::Int64(value) => format!("BIGINT '{value}'"),
+fn write_quoted(text: &str, out: &mut String) {
+    out.push('\'');
+    write_doubled(text, out);
+    out.push('\'');
+}
+
+/// Appends a text as it stands within a literal, each quote twice.
+pub fn write_doubled(text: &str, out: &mut String) {
+    for (place, part) in text.split('\'').enumerate() {
+        if place > 0 {
+            out.push_str("''");
+        }
+        out.push_str(part);
+    }
+}
+
+/// Appends a value. The error is what it should have been.
+fn literal(value: &Value, out: &mut String) -> Result<(), &'static str> {
+    // A String takes everything.
+    let _ = match value {
+        Value::Null(declared) => out.write_str(null(*declared)),
+        Value::Boolean(true) => out.write_str("TRUE"),
+        Value::Boolean(false) => out.write_str("FALSE"),
+        Value::Int64(value) => write!(out, "BIGINT '{value}'"),
         // As Java reads it.
-        Value::Float64(value) => format!("DOUBLE '{}'", float(*value, "NaN", "Infinity")),
-        Value::Decimal(text) => format!("DECIMAL '{}'", Decimal::of(text)?),
-        Value::Text(text) => quoted(text),
-        Value::Bytes(bytes) => binary(bytes),
-        Value::Json(text) => format!("JSON {}", quoted(text)),
-        Value::Date(days) => format!("DATE '{}'", date(*days)?),
-        Value::Time(micros) if *micros < DAY_US => format!("TIME '{}'", TimeOfDay(*micros)),
+        Value::Float64(value) => write!(out, "DOUBLE '{}'", float(*value, "NaN", "Infinity")),
+        Value::Decimal(text) => write!(out, "DECIMAL '{}'", Decimal::of(text)?),
+        Value::Date(days) => write!(out, "DATE '{}'", date(*days)?),
+        Value::Time(micros) if *micros < DAY_US => write!(out, "TIME '{}'", TimeOfDay(*micros)),
         Value::Time(_) => return Err("a time before 24:00:00"),
-        Value::Timestamp(micros) => format!("TIMESTAMP '{} UTC'", clock(*micros)?),
-        Value::LocalTimestamp(micros) => format!("TIMESTAMP '{}'", clock(*micros)?),
-    })
+        Value::Timestamp(micros) => write!(out, "TIMESTAMP '{} UTC'", clock(*micros)?),
+        Value::LocalTimestamp(micros) => write!(out, "TIMESTAMP '{}'", clock(*micros)?),
+        Value::Text(text) => {
+            write_quoted(text, out);
+            Ok(())
+        }
+        Value::Json(text) => {
+            out.push_str("JSON ");
+            write_quoted(text, out);
+            Ok(())
+        }
+        Value::Bytes(bytes) => {
+            write_binary(bytes, out);
+            Ok(())
+        }
+    };
+    Ok(())
 }
 
 /// Of no type a NULL takes that of what it stands beside.
@@ -55,20 +97,23 @@ fn null(declared: Option<ColumnType>) -> &'static str {
     }
 }
 
-fn binary(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len() + 3);
-    text.push_str("X'");
+fn write_binary(bytes: &[u8], out: &mut String) {
+    out.push_str("X'");
     for byte in bytes {
         // A String takes everything.
-        let _ = write!(text, "{byte:02X}");
+        let _ = write!(out, "{byte:02X}");
     }
-    text.push('\'');
-    text
+    out.push('\'');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn literal(value: &Value) -> Result<String, &'static str> {
+        let mut out = String::new();
+        super::literal(value, &mut out).map(|()| out)
+    }
 
     #[test]
     fn values_keep_every_digit() {
@@ -86,6 +131,9 @@ mod tests {
             (Value::Text("it's \\ 日本\n".into()), "'it''s \\ 日本\n'"),
             (Value::Bytes(vec![0xff, 0, 10]), "X'FF000A'"),
             (Value::Boolean(true), "TRUE"),
+            (Value::Boolean(false), "FALSE"),
+            (Value::Text("''".into()), ""),
+            (Value::Text(String::new()), "''"),
             (Value::Json("{\"a\":\"'\"}".into()), "JSON '{\"a\":\"''\"}'"),
             (Value::Date(19_782), "DATE '2024-02-29'"),
             (Value::Time(1), "TIME '00:00:00.000001'"),
@@ -124,7 +172,7 @@ mod tests {
             Value::Time(DAY_US),
             Value::Timestamp(i64::MIN),
         ] {
-            let error = literals(&[Value::Int64(1), value]).unwrap_err();
+            let error = write(&[Value::Int64(1), value], false, &mut String::new()).unwrap_err();
             assert_eq!(error.parameter, Some(1));
         }
     }

@@ -10,12 +10,13 @@ use std::rc::Rc;
 use souk_sdk::catalog::Listing;
 use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::{Reading, Telling};
-use souk_sdk::parameters::callers;
+use souk_sdk::parameters::all_shown;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::statements::callers_values;
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step, WireFault,
+    Step, Value, WireFault,
 };
 
 use crate::answers::{QueryError, Results, broken, malformed};
@@ -74,8 +75,8 @@ enum Work {
         /// When the transaction in which it is asked was asked for; none of a statement that needs none.
         begins_at: Option<u64>,
         text: String,
-        /// The caller's values, as an error quotes them.
-        values: Vec<String>,
+        /// The caller's values, which an error may quote.
+        values: Vec<Value>,
         reading: Reading<Type>,
     },
     Catalog {
@@ -170,18 +171,20 @@ impl Machine for Session {
         let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
             return Ok(());
         };
-        let mut job = self.jobs.swap_remove(at);
-        let is_open = match heard {
-            Heard::PauseIsOver => {
-                let request = self.asks(&job);
-                self.send(&mut job, request, step);
+        // It goes on where it lies: it is large, and mostly stays.
+        let mut jobs = std::mem::take(&mut self.jobs);
+        let is_open = match (heard, &mut jobs[at]) {
+            (Heard::PauseIsOver, job) => {
+                let request = self.asks(job);
+                self.send(job, request, step);
                 true
             }
-            Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
+            (Heard::Answer(outcome), job) => self.heard(job, outcome, step),
         };
-        if is_open {
-            self.jobs.push(job);
+        if !is_open {
+            jobs.swap_remove(at);
         }
+        self.jobs = jobs;
         Ok(())
     }
 
@@ -262,14 +265,16 @@ impl Session {
         match request {
             Request::Query(Query {
                 text,
-                parameters,
+                parameters: mut values,
                 limits,
             }) => {
                 let read = self.texts.read(&text, statements::read)?;
+                let asked = prepare(&text, &read, &values)?.into_owned();
+                values.truncate(callers_values(&text, values.len()));
                 let work = Work::Query {
                     begins_at: (!read.passed.holds(now)).then_some(now),
-                    text: prepare(&text, &read, &parameters)?.into_owned(),
-                    values: callers(&text, &parameters),
+                    text: asked,
+                    values,
                     reading: Reading::default(),
                     read,
                 };
@@ -509,10 +514,10 @@ impl Session {
                     return self.end(job, Ok(()), step);
                 }
                 let values = match &job.work {
-                    Work::Query { values, .. } => values.as_slice(),
-                    _ => &[],
+                    Work::Query { values, .. } => all_shown(values),
+                    _ => Vec::new(),
                 };
-                let error = told(error, &self.api.settings.catalog, values);
+                let error = told(error, &self.api.settings.catalog, &values);
                 self.end(job, Err(error), step)
             }
         }

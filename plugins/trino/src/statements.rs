@@ -21,6 +21,9 @@ const FUNCTION: &str = "function";
 const SESSION: &str = "session";
 /// The last line of a page that the host asks for, in Trino's order.
 const TRINOS_PAGE: &str = "\nOFFSET ? LIMIT ?";
+/// What is written around a statement, and for each value: most are written without being moved.
+const MORE_BYTES: usize = 64;
+const VALUE_BYTES: usize = 32;
 
 /// How Trino reads a text.
 const DIALECT: Dialect = Dialect {
@@ -60,21 +63,20 @@ pub fn prepare<'a>(text: &'a str, read: &Read, values: &[Value]) -> Result<Cow<'
     if values.is_empty() {
         return Ok(Cow::Borrowed(query));
     }
-    let mut literals = parameters::literals(values)?;
     // As the last line it stands in no text and in no comment.
-    let query = match query.strip_suffix(PAGE) {
-        Some(before) => {
-            let last = literals.len() - 1;
-            literals.swap(last - 1, last);
-            Cow::Owned(format!("{before}{TRINOS_PAGE}"))
-        }
-        None => Cow::Borrowed(query),
+    let (query, is_page) = match query.strip_suffix(PAGE) {
+        Some(before) => (before, true),
+        None => (query, false),
     };
-    Ok(Cow::Owned(format!(
-        "EXECUTE IMMEDIATE {} USING {}",
-        parameters::quoted(&query),
-        literals.join(", ")
-    )))
+    let mut asked = String::with_capacity(query.len() + MORE_BYTES + VALUE_BYTES * values.len());
+    asked.push_str("EXECUTE IMMEDIATE '");
+    parameters::write_doubled(query, &mut asked);
+    if is_page {
+        asked.push_str(TRINOS_PAGE);
+    }
+    asked.push_str("' USING ");
+    parameters::write(values, is_page, &mut asked)?;
+    Ok(Cow::Owned(asked))
 }
 
 /// Refuses a query that brings properties of its session along.
