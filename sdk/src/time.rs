@@ -6,9 +6,6 @@ use std::fmt;
 /// Microseconds of a day.
 pub const DAY_US: i64 = 86_400_000_000;
 
-/// `2026-01-01T12:00:00`.
-const SECONDS_CHARS: usize = 19;
-
 /// A day of the calendar. Year 0 is the one before 1. Written as `YYYY-MM-DD`; years before 0 and of five digits have a sign, as a host writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
@@ -145,7 +142,12 @@ impl fmt::Display for TimeOfDay {
 /// RFC 3339, as in `2026-01-01T12:00:00.5Z` or `2026-01-01T13:00:00+01:00`, as microseconds since 1970-01-01T00:00:00Z; digits beyond
 /// them are cut off. `None` for anything else: a time without an offset is no moment.
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
-    let bytes = text.as_bytes();
+    let (local, rest) = local_us(text.as_bytes())?;
+    Some(local - offset_seconds(rest)? * 1_000_000)
+}
+
+/// What a clock shows, in microseconds since it showed 1970-01-01T00:00:00, and what stands behind it.
+fn local_us(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let year = digits(bytes, 0, 4)?;
     separator(bytes, 4, b"-")?;
     let month = digits(bytes, 5, 2)?;
@@ -163,9 +165,8 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
         return None;
     }
     let (fraction, rest) = fraction_us(bytes.get(19..)?)?;
-    let offset = offset_seconds(rest)?;
-    let seconds = date.days() * 86_400 + hour * 3_600 + minute * 60 + second - offset;
-    Some(seconds * 1_000_000 + fraction)
+    let seconds = date.days() * 86_400 + hour * 3_600 + minute * 60 + second;
+    Some((seconds * 1_000_000 + fraction, rest))
 }
 
 /// An instant as RFC 3339 writes it, in UTC: `2026-01-01T12:00:00.500000Z`.
@@ -182,8 +183,8 @@ pub fn iso8601(local: i64) -> String {
 /// The same read, as in `2026-01-01T12:00:00.5` or `2026-01-01 12:00:00`; digits beyond microseconds are cut off. `None` for anything
 /// else: with an offset it is a moment ([`parse_rfc3339`]).
 pub fn parse_iso8601(text: &str) -> Option<i64> {
-    match text.as_bytes().last()? {
-        b'0'..=b'9' if text.len() >= SECONDS_CHARS => parse_rfc3339(&format!("{text}Z")),
+    match local_us(text.as_bytes())? {
+        (local, []) => Some(local),
         _ => None,
     }
 }
