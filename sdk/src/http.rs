@@ -4,7 +4,7 @@
 use crate::io::{Exchange, Shared};
 use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse, Input};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -156,11 +156,8 @@ impl Request {
     pub fn query(mut self, name: &str, value: impl Display) -> Request {
         let path = &mut self.inner.path;
         path.push(if path.contains('?') { '&' } else { '?' });
-        path.push_str(&format!(
-            "{}={}",
-            encoded(name),
-            encoded(&value.to_string())
-        ));
+        // A String takes everything.
+        let _ = write!(path, "{}={}", encoded(name), encoded(&value.to_string()));
         self
     }
 
