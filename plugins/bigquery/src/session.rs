@@ -58,7 +58,7 @@ enum Work {
     DryRun(Query, Rc<Proof>),
     Run(Run),
     /// Of a catalog, the datasets.
-    Listing(Catalog),
+    Listing(Box<Catalog>),
     /// Its job is being cancelled. What was waited for before may come, too, and is not heard.
     Cancelling,
 }
@@ -72,10 +72,10 @@ struct Run {
     is_cancelled: bool,
 }
 
-/// Where its rows go.
+/// Where its rows go. (A catalog is large, and what is under way is handed from one to the other.)
 enum Sink {
     Result(Reading<Type>),
-    Catalog(Catalog),
+    Catalog(Box<Catalog>),
 }
 
 /// What it waits for then, as what; `None` where it has ended.
@@ -117,7 +117,7 @@ impl Machine for Session {
         self.api.signer.renew(step.now())?;
         let begun = match request {
             Request::Query(query) => self.query(query, step),
-            Request::Schema(filter) => self.list(Catalog::new(filter), None, step),
+            Request::Schema(filter) => self.list(Box::new(Catalog::new(filter)), None, step),
             Request::Ping(limits) => self.ping(limits, step),
             Request::Call(_) => Err(Error::unsupported("functions")),
             Request::Errand(_) => Err(Error::unsupported("errands")),
@@ -246,7 +246,7 @@ impl Session {
 
     fn list(
         &mut self,
-        catalog: Catalog,
+        catalog: Box<Catalog>,
         page: Option<&str>,
         step: &mut Step,
     ) -> Result<Next, Error> {
@@ -257,7 +257,7 @@ impl Session {
     }
 
     /// Asks for what is in the datasets that are left, or tells all.
-    fn look(&mut self, id: u32, mut catalog: Catalog, step: &mut Step) -> Result<Next, Error> {
+    fn look(&mut self, id: u32, mut catalog: Box<Catalog>, step: &mut Step) -> Result<Next, Error> {
         match catalog.statement(&self.api.project) {
             Some((query, location)) => {
                 self.ask(&query, location.as_deref(), Sink::Catalog(catalog), step)
