@@ -162,7 +162,9 @@ impl Rows {
         match result {
             Ok(()) => {
                 if self.batch_rows > 0 {
-                    self.cut();
+                    // None comes behind it.
+                    let last = std::mem::take(&mut self.builders);
+                    self.tell(last);
                 }
                 self.shared.step.borrow_mut().done(self.id);
             }
@@ -173,7 +175,13 @@ impl Rows {
 
     fn cut(&mut self) {
         let Some(columns) = &self.columns else { return };
-        let full = std::mem::replace(&mut self.builders, builders(columns));
+        let next = builders(columns);
+        let full = std::mem::replace(&mut self.builders, next);
+        self.tell(full);
+    }
+
+    /// Ends a batch.
+    fn tell(&mut self, full: Vec<ColumnBuilder>) {
         let batch = Batch {
             rows: self.batch_rows as u32,
             chunks: full.into_iter().map(ColumnBuilder::finish).collect(),
