@@ -177,7 +177,8 @@ async fn an_alert_triggers_resolves_and_fails() {
             &data["state"],
             &data["previous_state"],
             &data["value"],
-            &data["threshold"]
+            &data["threshold"],
+            &data["breaches"]
         ],
         [
             &json!(id),
@@ -186,7 +187,8 @@ async fn an_alert_triggers_resolves_and_fails() {
             &json!("triggered"),
             &json!("ok"),
             &json!(20.5),
-            &json!(10)
+            &json!(10),
+            &json!(2)
         ]
     );
     // As long as it stays so, nothing more is told.

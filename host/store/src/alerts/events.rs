@@ -10,7 +10,7 @@ use crate::events::{self, Event};
 use crate::fields::{Fields, without_nul};
 use crate::lists::{List, Listed, Part, Values};
 use serde_json::{Value, json};
-use souk_domain::alerts::{State, told};
+use souk_domain::alerts::{Standing, State, told};
 use souk_domain::ids::{AlertEventId, AlertId, DeliveryId, ExecutionId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
@@ -67,7 +67,7 @@ pub(super) async fn happened(
                 "message": evaluated.error,
                 "execution_id": evaluated.execution,
             });
-            let event = event(alert, kind, state, data, now);
+            let event = event(alert, kind, &evaluated.standing, data, now);
             events::emit_to(write, event, &alert.written.webhook_ids).await?
         }
         None => Vec::new(),
@@ -122,17 +122,22 @@ pub async fn send_test(
         "execution_id": null,
         "test": true,
     });
-    let event = event(
-        alert,
-        EventType::AlertTriggered,
-        State::Triggered,
-        data,
-        now,
-    );
+    let standing = Standing {
+        state: State::Triggered,
+        ..alert.standing
+    };
+    let event = event(alert, EventType::AlertTriggered, &standing, data, now);
     events::emit_to(write, event, &alert.written.webhook_ids).await
 }
 
-fn event(alert: &Alert, kind: EventType, state: State, mut data: Value, now: Timestamp) -> Event {
+/// `standing` is that of after what is told of.
+fn event(
+    alert: &Alert,
+    kind: EventType,
+    standing: &Standing,
+    mut data: Value,
+    now: Timestamp,
+) -> Event {
     let condition = &alert.written.condition;
     let common = json!({
         "company_id": alert.company_id,
@@ -140,10 +145,10 @@ fn event(alert: &Alert, kind: EventType, state: State, mut data: Value, now: Tim
         "name": alert.written.name,
         "user_id": alert.user_id,
         "asset_id": alert.asset_id,
-        "state": state.as_str(),
+        "state": standing.state.as_str(),
         "operator": condition.operator().as_str(),
         "threshold": condition.threshold().map(threshold_value),
-        "breaches": alert.standing.breaches,
+        "breaches": standing.breaches,
     });
     if let (Value::Object(data), Value::Object(common)) = (&mut data, common) {
         data.extend(common);
