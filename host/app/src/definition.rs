@@ -253,12 +253,21 @@ impl Field {
 }
 
 pub fn fields(json: &Json) -> Result<Vec<Field>, Vec<FieldError>> {
-    let fields: Vec<Field> = member("fields", json)?;
+    let given = json
+        .as_array()
+        .ok_or_else(|| vec![FieldError::new("fields", "invalid", "must be an array")])?;
     let mut errors = FieldErrors::default();
-    if fields.is_empty() || fields.len() > FIELDS_MAX {
+    if given.is_empty() || given.len() > FIELDS_MAX {
         let message = format!("must name 1 to {FIELDS_MAX} columns");
         errors.add("fields", "out_of_range", message);
         // Each is held against all before it: of thousands that would take a worker's tens of milliseconds.
+        return Err(errors.into_vec());
+    }
+    let read = given.iter().enumerate();
+    let fields: Vec<Field> = read
+        .filter_map(|(index, field)| errors.take(one_field(&format!("fields[{index}]"), field)))
+        .collect();
+    if !errors.is_empty() {
         return Err(errors.into_vec());
     }
     for (index, field) in fields.iter().enumerate() {
@@ -281,6 +290,17 @@ pub fn fields(json: &Json) -> Result<Vec<Field>, Vec<FieldError>> {
         }
     }
     errors.or(fields)
+}
+
+/// A name alone is what `order_by` and `filters` take, and what is tried first here.
+fn one_field(place: &str, json: &Json) -> Result<Field, Vec<FieldError>> {
+    match json {
+        Json::String(_) => {
+            let message = "must be an object with the column's name: {\"name\": \"…\"}";
+            Err(vec![FieldError::new(place, "invalid", message)])
+        }
+        _ => member(place, json),
+    }
 }
 
 /// One column that rows are sorted by.
@@ -360,7 +380,14 @@ fn sorted_by(item: &Json) -> Result<Sorting, &'static str> {
 
 fn member<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Vec<FieldError>> {
     let wrong = |error: serde_json::Error| {
-        vec![FieldError::new(field, "invalid", plain(&error.to_string()))]
+        let text = error.to_string();
+        let missing = text.strip_prefix("missing field `");
+        vec![match missing.and_then(|rest| rest.split_once('`')) {
+            Some((name, _)) => {
+                FieldError::new(format!("{field}.{name}"), "required", "is required")
+            }
+            None => FieldError::new(field, "invalid", plain(&text)),
+        }]
     };
     T::deserialize(json).map_err(wrong)
 }
@@ -377,6 +404,31 @@ fn check_column(field: &str, name: Option<&str>, errors: &mut FieldErrors) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// What is wrong with a field is said at its place, and how to write it.
+    #[test]
+    fn a_wrong_field_is_named_by_its_place() {
+        let given = json!([{"name": "id"}, "team", {"nam": "goals"}, {"name": 1}]);
+        let refused = fields(&given).unwrap_err();
+        let told: Vec<(&str, &str, &str)> = refused
+            .iter()
+            .map(|error| (error.field.as_str(), error.code, error.message.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "fields[1]",
+                    "invalid",
+                    "must be an object with the column's name: {\"name\": \"…\"}"
+                ),
+                ("fields[2].name", "required", "is required"),
+                ("fields[3]", "invalid", "must be a string"),
+            ]
+        );
+        let refused = fields(&json!({"name": "id"})).unwrap_err();
+        assert_eq!(refused[0].message, "must be an array");
+    }
 
     /// Of too many fields nothing else is told: each would be held against all before it.
     #[test]

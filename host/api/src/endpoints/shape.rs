@@ -491,7 +491,7 @@ impl EndpointIn {
             _ => errors.add(
                 "source",
                 "required",
-                "exactly one of source and sql_logic is required",
+                "exactly one of source, such as {\"table\": \"matches\"}, and sql_logic is required",
             ),
         }
         if let Some(source) = &self.source {
