@@ -119,6 +119,40 @@ async fn analyze_runs_by_handle_and_slug() {
     assert_eq!(buyer.balance().await, 6);
 }
 
+/// Whoever writes parameters beside `params` does not pay for the answer of other ones. All else that nobody knows is ignored.
+#[tokio::test]
+async fn parameters_beside_params_are_refused_and_free() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let buyer = host().await.buyer(&unique("beside"), 10).await;
+    let path = buyer.path(&format!("/assets/{asset}/execute"));
+    for (body, field) in [
+        (json!({"team": "Celtic"}), "team"),
+        (json!({"params": {}, "team": "Celtic"}), "team"),
+        (json!({"param": {"team": "Celtic"}}), "param"),
+        (json!({"parameters": {"team": "Celtic"}}), "parameters"),
+    ] {
+        let refused = buyer.client.post(&path, body).await;
+        assert_eq!(
+            *refused.at("/error/details/errors"),
+            json!([{
+                "field": field, "code": "misplaced",
+                "message": "parameters are sent in params: {\"params\": {\"team\": …}}",
+            }])
+        );
+        refused.expect_error(400, "INVALID_PARAMETER");
+    }
+    assert_eq!(buyer.balance().await, 10);
+    let more = json!({"params": {"team": "Celtic"}, "team": "Ajax", "trace": 7});
+    buyer.client.post(&path, more).await.expect(200);
+    buyer
+        .client
+        .post(&path, json!({"trace": 7}))
+        .await
+        .expect(200);
+    assert_eq!(buyer.balance().await, 8);
+}
+
 /// Without the credits nothing runs and nothing is charged.
 #[tokio::test]
 async fn too_few_credits_is_402() {

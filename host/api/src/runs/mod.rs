@@ -10,10 +10,12 @@ mod unread_pages;
 
 use crate::answer::AnyObject;
 use crate::idempotency::{self, Attempt, Keyed, Once};
+use crate::refusals::INVALID_PARAMETER;
 use crate::{ApiState, Caller, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
 pub use page::page;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use shape::AssetAnswer;
 use souk_app::definition::raw;
@@ -22,9 +24,11 @@ use souk_app::products::AssetSnapshot;
 use souk_app::release::Released;
 use souk_app::run::{About, Payer, Purpose};
 use souk_app::{execute, run};
-use souk_domain::parameters::Raw;
+use souk_domain::fields::FieldError;
+use souk_domain::parameters::{Parameter, Raw};
 use souk_store::Cached;
 use souk_store::idempotency::Ticket;
+use std::collections::HashMap;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -100,6 +104,9 @@ pub async fn asset<T>(
     params: Params,
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
+    if matches!(&params, Params::Json(members) if members.is_empty()) {
+        beside_params(&raw.bytes, &asset.plan.parameters)?;
+    }
     let attempt = once(api, caller, raw, id.as_str(), timeout, |ticket| {
         let (api, caller, id) = (api.clone(), caller.clone(), id.clone());
         async move {
@@ -117,6 +124,43 @@ pub async fn asset<T>(
         Attempt::Now(body) => Ran::Now(Prepared::new(body)),
         Attempt::Before(response) => Ran::Before(response),
     })
+}
+
+/// What a body may say beside the parameters: it repeats the path.
+const NO_PARAMETERS: [&str; 3] = ["params", "company_id", "asset_id"];
+
+/// What `params` is called elsewhere.
+const MISNOMERS: [&str; 2] = ["param", "parameters"];
+
+/// Members that nobody knows are ignored, but for those that were meant as parameters: who sends `{"season": 2024}` would pay for the answer of
+/// another season.
+fn beside_params(body: &[u8], parameters: &[Parameter]) -> Result<(), Problem> {
+    // What is no object was refused before, and an absent body has no members.
+    let Ok(members) = serde_json::from_slice::<HashMap<String, IgnoredAny>>(body) else {
+        return Ok(());
+    };
+    let is_known = |name: &str| parameters.iter().any(|known| known.name() == name);
+    let misnamed = MISNOMERS
+        .into_iter()
+        .filter(|name| !parameters.is_empty() && !is_known(name));
+    let errors: Vec<FieldError> = parameters
+        .iter()
+        .map(Parameter::name)
+        .chain(misnamed)
+        .filter(|name| members.contains_key(*name) && !NO_PARAMETERS.contains(name))
+        .map(|name| {
+            // Of a misnomer that is not a parameter's name itself, some parameter serves as an example.
+            let known = parameters.iter().find(|known| known.name() == name);
+            let example = known.or(parameters.first()).map_or(name, Parameter::name);
+            let message =
+                format!("parameters are sent in params: {{\"params\": {{\"{example}\": …}}}}");
+            FieldError::new(name, "misplaced", message)
+        })
+        .collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::fields(INVALID_PARAMETER, errors)),
+    }
 }
 
 /// What a run of an asset answers.
