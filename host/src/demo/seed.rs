@@ -214,7 +214,8 @@ async fn endpoint(rest: &Rest, root: &str, connection: &str) -> Result<(String, 
             {"name": "home_team"}, {"name": "away_team"}, {"name": "home_goals"}, {"name": "away_goals"},
         ],
         "order_by": [{"field": "id", "direction": "asc"}],
-        "filters": ["season", "home_team"],
+        "filters": ["season", "home_team", {"field": "home_goals", "operators": ["eq", "gte", "lte"]}],
+        "sorts": [{"name": "newest", "order_by": ["-played_on"]}],
         "default_limit": 100, "max_limit": 1000,
     });
     let made = rest.post(&format!("{root}/endpoints"), body).await?;
