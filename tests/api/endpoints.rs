@@ -272,3 +272,27 @@ async fn publishing_needs_a_price_and_a_passing_test() {
         .await;
     assert_eq!(refusal.status.as_u16(), 409, "{}", refusal.body);
 }
+
+/// A table that is not there is told as such, and not as one without a key.
+#[tokio::test]
+async fn a_table_that_is_not_there_is_named() {
+    let league = league().await;
+    let seller = &league.seller;
+    for (source, name) in [
+        (json!({"table": "match"}), "match"),
+        (
+            json!({"schema": "elsewhere", "table": "matches"}),
+            "elsewhere.matches",
+        ),
+    ] {
+        let body = json!({"slug": unique("missing"), "source": source, "fields": [{"name": "id"}]});
+        let endpoint = seller.endpoint(&league.connection, body).await;
+        let test = seller.path(&format!("/endpoints/{endpoint}/test"));
+        let refused = seller.client.get(&test).await;
+        let message = refused.text("/error/message");
+        let expected =
+            format!("the source's catalog shows the connection's user no table \"{name}\": ");
+        assert!(message.starts_with(&expected), "{message}");
+        refused.expect_error(409, "INVALID_STATE");
+    }
+}

@@ -48,6 +48,11 @@ pub enum Cause {
     /// Without an order that is the same every time, pages would overlap.
     #[error("the table has no primary key: name the columns to sort by in order_by")]
     NoOrder,
+    /// As the source's catalog shows it to the connection's user.
+    #[error(
+        "the source's catalog shows the connection's user no table \"{0}\": GET …/connections/{{connection_id}}/schema lists what there is"
+    )]
+    NoSuchTable(String),
     /// It was changed since its sample was taken, or never tested.
     #[error(
         "this product has no preview at the moment; it gets one when its seller tests or publishes it"

@@ -135,6 +135,7 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem
         }
         cause @ (Cause::NoPrice
         | Cause::NoOrder
+        | Cause::NoSuchTable(_)
         | Cause::NoSuchColumns(_)
         | Cause::Incomparable(_)) => Problem::state("unusable", cause.to_string()),
         Cause::InsufficientCredits {

@@ -69,6 +69,13 @@ pub async fn learn(
         };
         let read = |catalog: Output| Table::of(&catalog);
         table = worked(app, company, deadline, (catalog, 0), read).await??;
+        if !is_ordered && table.nullable.is_empty() {
+            let schema = &endpoint.row.written.details.source_schema;
+            return Err(Cause::NoSuchTable(match schema {
+                Some(schema) => format!("{schema}.{name}"),
+                None => name.clone(),
+            }));
+        }
         if table.key.is_empty() && !is_ordered {
             return Err(Cause::NoOrder);
         }
