@@ -385,6 +385,23 @@ async fn a_visualization_is_vega_lite_built_by_the_host() {
     assert!(answer.at("/data/visualization/spec/data/url").is_null());
 }
 
+/// A number of many rows is refused with what to do about it.
+#[tokio::test]
+async fn a_number_of_many_rows_says_what_to_do() {
+    let league = league().await;
+    let asset = json!({"slug": unique("many"), "sql_logic": "SELECT goals FROM matches"});
+    let asset = league.seller.asset(&league.connection, asset).await;
+    let refused = league.seller.execute(&asset, json!({})).await;
+    let message = refused.text("/error/message");
+    let expected = "the result is larger than a number may be, one row of ";
+    assert!(message.starts_with(expected), "{message}");
+    assert!(
+        message.ends_with(": aggregate the rows, or take the first one only"),
+        "{message}"
+    );
+    refused.expect_error(502, "SOURCE_ERROR");
+}
+
 /// A forecast has a point for every step of the horizon, inside its interval.
 #[tokio::test]
 async fn a_prediction_has_points_inside_their_intervals() {

@@ -13,7 +13,7 @@ use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::preview;
 use crate::products::{Action, AssetSnapshot};
-use crate::release::{Released, Wording};
+use crate::release::{Released, ResultKind, Wording};
 use crate::run::{self, About, Payer, Purpose, Run};
 
 /// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent; `render` makes the answer.
@@ -111,12 +111,7 @@ async fn ask(
         .run_for(caller, source.shared(), request, deadline)
         .await;
     answer.map_err(|fault| match fault.kind {
-        FaultKind::LimitExceeded => Cause::bad_answer(format!(
-            "the result is larger than a {} may be: {} rows or {} bytes",
-            asset.plan.policy.kind.word(),
-            limits.rows_max,
-            limits.bytes_max
-        )),
+        FaultKind::LimitExceeded => Cause::bad_answer(too_large(&asset.plan.policy.kind)),
         _ => Cause::Fault(named(fault, |index| {
             let Action::Query { bindings, .. } = &asset.plan.action else {
                 return None;
@@ -125,6 +120,20 @@ async fn ask(
             Some(format!("parameter \"{}\"", parameter.name()))
         })),
     })
+}
+
+/// Which of its limits a result has met is not told: of a number it nearly always is the one row.
+fn too_large(kind: &ResultKind) -> String {
+    let (word, limits) = (kind.word(), kind.limits());
+    let (rows, bytes) = (limits.rows_max, limits.bytes_max);
+    match rows {
+        1 => format!(
+            "the result is larger than a {word} may be, one row of {bytes} bytes: aggregate the rows, or take the first one only"
+        ),
+        _ => format!(
+            "the result is larger than a {word} may be, {rows} rows or {bytes} bytes: group the rows, or take fewer of them"
+        ),
+    }
 }
 
 /// The parameters of a seller's function, as a JSON object. One that is null is left out.

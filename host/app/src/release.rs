@@ -436,7 +436,7 @@ fn series(
             Cell::Date(days) => i64::from(days) * DAY_MICROS,
             Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => micros,
             Cell::Text(text) => {
-                instant(text).ok_or_else(|| bad("a time of the series cannot be read"))?
+                instant(text).ok_or_else(|| bad(no_time(&output.columns[time].name)))?
             }
             _ => return Err(bad("the series has a row without a time")),
         };
@@ -446,6 +446,12 @@ fn series(
         }
     }
     Ok(series)
+}
+
+fn no_time(column: &str) -> String {
+    format!(
+        "the column \"{column}\" has a text that is no time: write times as 2026-11-23 or 2026-11-23T05:17:45Z, or name another time_column"
+    )
 }
 
 /// ISO 8601 with or without a time and an offset; without one it is UTC. Also `2026-01` and `2026`.

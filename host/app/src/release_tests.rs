@@ -308,3 +308,29 @@ async fn a_prediction_follows_the_history() {
         }))
     ));
 }
+
+/// A text that is no time is told by its column, and not by what it says: that is the seller's.
+#[test]
+fn a_text_that_is_no_time_is_told_by_its_column() {
+    let history = output(
+        vec![
+            ("customer", ColumnKind::Text, texts(&["ann", "bob"])),
+            (
+                "value",
+                ColumnKind::Float64,
+                ColumnData::F64s(vec![1.0, 2.0]),
+            ),
+        ],
+        2,
+    );
+    let wanted = policy(ResultKind::Prediction(Prediction::default()));
+    let Err(Cause::Fault(fault)) = wanted.release(&history) else {
+        panic!("a series needs times");
+    };
+    let message = &fault.message;
+    let expected = "the column \"customer\" has a text that is no time: ";
+    assert!(
+        message.starts_with(expected) && !message.contains("ann"),
+        "{message}"
+    );
+}
