@@ -13,6 +13,8 @@ const ALIKE_FROM: i64 = 2_000;
 pub(crate) const DATE: &str = "must be a date, YYYY-MM-DD";
 const TIME: &str = "must be a time of day, such as 05:17:45 or 05:17:45.123456";
 pub(crate) const TIMESTAMP: &str = "must be a timestamp, ISO 8601 with an offset or Z";
+/// In an address a `+` is a space.
+const PLUS_LOST: &str = "must be a timestamp, ISO 8601 with an offset or Z; the + of an offset is written %2B in an address";
 const LOCAL: &str = "must be a timestamp without a zone, such as 2026-11-23T05:17:45.123456";
 const EITHER: &str =
     "must be a timestamp, such as 2026-11-23T05:17:45.123456 or 2026-11-23T05:17:45.123456Z";
@@ -49,10 +51,17 @@ pub fn timestamp(text: &str) -> Result<i64, &'static str> {
         Err(TIMESTAMP) => match text.strip_suffix('Z').map(local_timestamp) {
             Some(Ok(micros)) => Ok(micros),
             Some(Err(FINE)) => Err(FINE),
+            _ if has_lost_its_plus(text) => Err(PLUS_LOST),
             _ => Err(TIMESTAMP),
         },
         read => read,
     }
+}
+
+fn has_lost_its_plus(text: &str) -> bool {
+    text.rsplit_once(' ').is_some_and(|(clock, offset)| {
+        clock.contains(':') && common_timestamp(&format!("{clock}+{offset}")).is_ok()
+    })
 }
 
 /// Like [`timestamp`], of the years that every program has: up to 9999.
@@ -247,6 +256,22 @@ mod tests {
             assert_eq!(local_timestamp(&text), Err(ZONED), "{text}");
         }
         assert_eq!(timestamp("2026-11-23T05:17:45"), Err(TIMESTAMP));
+    }
+
+    /// Whoever puts an offset into an address as it is gets a space for its `+`.
+    #[test]
+    fn a_lost_plus_is_told() {
+        for text in ["2026-11-23T05:17:45 01:00", "2026-11-23T05:17:45.5 05:30"] {
+            assert_eq!(timestamp(text), Err(PLUS_LOST), "{text}");
+            assert!(timestamp(&text.replace(' ', "+")).is_ok(), "{text}");
+        }
+        for text in [
+            "2026-11-23 05:17:45",
+            "2026-11-23T05:17:45 CET",
+            "2026-11-23 05:17",
+        ] {
+            assert_eq!(timestamp(text), Err(TIMESTAMP), "{text}");
+        }
     }
 
     /// Where rows may have both, both are taken.
