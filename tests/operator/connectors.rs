@@ -84,6 +84,17 @@ async fn connectors_of_a_running_host_are_handled_by_commands() {
 
     // The platform's are named so.
     let moody = file(directory.path(), "moody.wasm", guests::MOODY);
+    let staged = host
+        .operate(&["connector", "add", &moody, "--platform"])
+        .await
+        .ok()
+        .out;
+    // What is shown can be pasted.
+    let (_, shown) = staged.split_once("`souk ").expect("a command");
+    let (shown, _) = shown.split_once('`').expect("its end");
+    assert!(shown.ends_with(" --platform"), "{staged}");
+    let shown: Vec<&str> = shown.split(' ').collect();
+    host.operate(&shown).await.ok();
     let add = [
         "connector",
         "add",

@@ -101,16 +101,20 @@ pub async fn remove(client: &Client, base: &str, name: &str, version: &str) -> R
 
 pub fn is_now(version: &Value) -> String {
     let [name, number, status] = ["name", "version", "status"].map(|member| text(version, member));
+    let whose = match text(version, "scope") {
+        "platform" => " --platform",
+        _ => "",
+    };
     match status {
         "active" => format!("{name} {number} is at work"),
         "canary" => {
             let share = &version["share_percent"];
             format!(
-                "{name} {number} takes {share} % of the calls: activated again it takes more, `souk connector rollback {name}` ends it"
+                "{name} {number} takes {share} % of the calls: activated again it takes more, `souk connector rollback {name}{whose}` ends it"
             )
         }
         "staged" => format!(
-            "{name} {number} is staged: `souk connector activate {name} {number}` puts it to work"
+            "{name} {number} is staged: `souk connector activate {name} {number}{whose}` puts it to work"
         ),
         _ => format!("{name} {number} is {status}"),
     }
