@@ -1,5 +1,5 @@
 use super::{FileOut, refusal};
-use crate::refusals::FILE_QUOTA_EXCEEDED;
+use crate::refusals::{FILE_QUOTA_EXCEEDED, INVALID_REQUEST};
 use crate::{ApiState, Caller, Created, Data, Either, Media, Operation, Path, Problem, Upload};
 use axum::extract::State;
 use http::{HeaderMap, header};
@@ -10,7 +10,7 @@ use souk_domain::roles::{Permission, Role};
 pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company_id}/files/{name}")
     .about("Files", "Upload a file, or replace it")
     .notes(
-        "The body is the file, 1 byte to 1 GiB, with any content type. 201 for a new name, 200 for a \
+        "The body is the file, 1 byte to 1 GiB, with any content type but that of a form. 201 for a new name, 200 for a \
          replaced file, which is seen from the next request on. A name is one path segment: letters, \
          digits, `_`, `.` and `-`, not beginning with `.` or `-`. 409 `FILE_QUOTA_EXCEEDED` when the company \
          has as many files, or bytes of them, as it may have.",
@@ -40,6 +40,10 @@ pub async fn put_file(
     if declared.is_some_and(|size| size > FILE_BYTES_MAX) {
         return Err(Problem::too_large(FILE_BYTES_MAX));
     }
+    if is_form(&headers) {
+        let message = "the body is the file itself, and not a form with the file in it (curl: --data-binary @FILE, not -F); nothing was changed";
+        return Err(Problem::of(INVALID_REQUEST, message));
+    }
     let company = caller.company();
     let body = upload.body.into_data_stream();
     // Its place among uploads, and a host that stops waits for it.
@@ -54,4 +58,13 @@ pub async fn put_file(
         }),
         false => Either::That(Data(FileOut::from(file))),
     })
+}
+
+/// Kept as it comes it would be a file that no engine reads, which is found out only when a connection of it is tested.
+fn is_form(headers: &HeaderMap) -> bool {
+    const FORM: &[u8] = b"multipart/form-data";
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.as_bytes().get(..FORM.len()))
+        .is_some_and(|kind| kind.eq_ignore_ascii_case(FORM))
 }

@@ -40,6 +40,22 @@ async fn size(world: &World, company: &Company, name: &str) -> Option<i64> {
     answer.at("/data/size_bytes").as_i64()
 }
 
+/// What `curl -F` sends is a form with the file in it, which no engine reads.
+#[tokio::test]
+async fn a_form_is_no_file() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let form = put(&acme, "a.db")
+        .header("content-type", "Multipart/form-data; boundary=x")
+        .body(Body::from("--x\r\n\r\nwhole\r\n--x--\r\n"))
+        .unwrap();
+    let refused = world.send(form).await;
+    let message = refused.at("/error/message").as_str().unwrap().to_owned();
+    assert!(message.contains("--data-binary"), "{message}");
+    refused.expect_error(400, "INVALID_REQUEST");
+    assert_eq!(size(&world, &acme, "a.db").await, None);
+}
+
 /// A request that carries nothing does not empty a file, however it says so.
 #[tokio::test]
 async fn an_empty_body_changes_nothing() {
