@@ -3,6 +3,7 @@
 use crate::fields::some;
 use crate::words;
 use crate::{AnyObject, FieldError, Patch};
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use souk_app::connections::Input;
 use souk_app::connections::check::Report;
@@ -10,10 +11,32 @@ use souk_app::connections::routings::Probe;
 use souk_domain::fields::FieldErrors;
 use souk_domain::time::Timestamp;
 use souk_store::connections::Connection;
+use std::fmt;
 use utoipa::ToSchema;
 
 /// Longest function name or path that is probed.
 const PROBE_CHARS_MAX: usize = 1_000;
+
+/// A text with JSON in it. An object is what is tried first here: what is wanted instead is shown.
+fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    struct JsonText;
+
+    impl Visitor<'_> for JsonText {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(
+                r#"JSON as text, such as "{\"username\": \"reader\", \"password\": \"…\"}""#,
+            )
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<String>, E> {
+            Ok(Some(text.to_owned()))
+        }
+    }
+
+    deserializer.deserialize_str(JsonText)
+}
 
 /// A connection to save. Which members are needed beside the required ones depends on the engine:
 /// see `connection_fields` of `GET /storage-engines`.
@@ -34,7 +57,7 @@ pub struct ConnectionIn {
     pub credential_type: Option<String>,
     /// A JSON object as text, `"{}"` for `NONE`. `host`, `port`, `database`, `ssl_mode` and `base_url` are also read from it when they are
     /// absent here.
-    #[serde(default, deserialize_with = "some")]
+    #[serde(default, deserialize_with = "json_text")]
     #[schema(value_type = String, required = true, max_length = 32768, write_only)]
     pub credentials: Option<String>,
     #[serde(default)]

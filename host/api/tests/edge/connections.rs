@@ -47,3 +47,19 @@ async fn everything_wrong_with_a_connection_is_named() {
         ]
     );
 }
+
+/// An object is what most clients try first.
+#[tokio::test]
+async fn credentials_are_json_as_text_and_an_example_says_so() {
+    let world = World::new().await;
+    let company = world.company("acme").await;
+    let body = json!({"engine_id": 1, "name": "x", "credential_type": "PASSWORD", "credentials": {"username": "reader"}});
+    let refused = world
+        .post(&company.key, &company.path("/connections"), body)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(
+        refused.at("/error/message"),
+        r#"credentials: must be JSON as text, such as "{\"username\": \"reader\", \"password\": \"…\"}""#
+    );
+}
