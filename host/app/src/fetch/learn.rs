@@ -67,9 +67,11 @@ pub async fn learn(
             Err(_) if is_ordered => Output::default(),
             Err(fault) => return Err(fault.into()),
         };
+        // One that is there may have no fields that can be read, as a broken file.
+        let is_there = catalog.rows > 0;
         let read = |catalog: Output| Table::of(&catalog);
         table = worked(app, company, deadline, (catalog, 0), read).await??;
-        if !is_ordered && table.nullable.is_empty() {
+        if !is_ordered && !is_there {
             let schema = &endpoint.row.written.details.source_schema;
             return Err(Cause::NoSuchTable(match schema {
                 Some(schema) => format!("{schema}.{name}"),
