@@ -89,7 +89,12 @@ impl ServerError {
                 "unknown_database",
                 "the database does not exist at the server",
             ),
-            1044 | 1142 | 1143 | 1227 | 1356 | 1370 => Error::permission(
+            // At the login, too: who may use no database of that name is not told whether there is one.
+            1044 => Error::permission(
+                "permission_denied",
+                "the database user may not use this database, or there is none of that name",
+            ),
+            1142 | 1143 | 1227 | 1356 | 1370 => Error::permission(
                 "permission_denied",
                 "the database user may not read what the statement names",
             ),
@@ -215,5 +220,21 @@ mod tests {
             let seller = error(number).blame(true);
             assert_eq!(seller.class, ErrorClass::Source, "{number}");
         }
+    }
+
+    /// A login that names a wrong database is not told of a statement.
+    #[test]
+    fn a_database_that_may_not_be_used_is_told_as_one() {
+        let error = ServerError {
+            number: 1044,
+            sqlstate: "42000".to_owned(),
+            text: "told".to_owned(),
+        };
+        let told = error.blame(false);
+        assert_eq!(told.class, ErrorClass::Permission);
+        assert_eq!(
+            told.message,
+            "the database user may not use this database, or there is none of that name"
+        );
     }
 }

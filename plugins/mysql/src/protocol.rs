@@ -200,7 +200,7 @@ pub fn in_transaction(body: &[u8]) -> Result<bool, Error> {
 pub fn malformed() -> Error {
     Error::source_failed(
         "protocol_error",
-        "the source's answer does not follow the MySQL protocol",
+        "the source's answer does not follow the MySQL protocol; check that host and port are those of such a server",
     )
 }
 

@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
 pub fn malformed() -> Error {
     Error::source_failed(
         "protocol_error",
-        "the source's answer does not follow the PostgreSQL protocol",
+        "the source's answer does not follow the PostgreSQL protocol; check that host and port are those of such a server",
     )
 }
 
