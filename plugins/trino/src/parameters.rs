@@ -132,7 +132,7 @@ mod tests {
             (Value::Bytes(vec![0xff, 0, 10]), "X'FF000A'"),
             (Value::Boolean(true), "TRUE"),
             (Value::Boolean(false), "FALSE"),
-            (Value::Text("''".into()), ""),
+            (Value::Text("''".into()), "''''''"),
             (Value::Text(String::new()), "''"),
             (Value::Json("{\"a\":\"'\"}".into()), "JSON '{\"a\":\"''\"}'"),
             (Value::Date(19_782), "DATE '2024-02-29'"),
