@@ -110,6 +110,56 @@ async fn a_run_whose_commit_is_cut_is_charged_once() {
     is_balanced(&host).await;
 }
 
+/// A store that stays away behind the commit of a charge: nobody says that the run cost nothing, and where to look for that. When it is back the
+/// charge is in the books, once, and a client that asks again with its key has its answer.
+#[tokio::test]
+async fn a_charge_that_nobody_knows_of_is_not_told_as_none() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
+    for key in [None, Some("k")] {
+        let buyer = host.buyer(&unique("buyer"), 10).await;
+        // It makes the purchase.
+        execute(&buyer, &asset, None).await.expect(200);
+        let before = wire.cuts();
+        wire.cut_off(Cut::Behind, CHARGE);
+        let answer = execute(&buyer, &asset, key).await;
+        assert_eq!(wire.cuts() - before, 1, "{}", answer.body);
+        let charged = answer.at("/error/details/charged");
+        assert_eq!(charged, &Value::Null, "{}", answer.body);
+        match key {
+            None => {
+                let answer = answer.expect_error(500, "INTERNAL_ERROR");
+                let execution = answer.text("/error/details/execution_id");
+                back(&wire, &buyer).await;
+                let path = buyer.path("/credits/transactions?type=charge");
+                let charges = buyer.client.get(&path).await.expect(200);
+                assert_eq!(charges.at("/data/0/execution_id"), &json!(execution));
+            }
+            // Its claim cannot be let go of, either.
+            Some(_) => {
+                answer.expect_error(503, "SERVICE_UNAVAILABLE");
+                back(&wire, &buyer).await;
+                let again = execute(&buyer, &asset, key).await.expect(200);
+                assert_eq!(again.header("idempotency-replayed"), "true");
+            }
+        }
+        until(&buyer.client, &buyer, (10 - 2 * PRICE, 0, 2)).await;
+    }
+    is_balanced(&host).await;
+}
+
+/// Lets the host reach its store again, and waits until it has noticed.
+async fn back(wire: &CommitWire, company: &Company) {
+    wire.come_back();
+    let begun = Instant::now();
+    let path = company.path("/credits");
+    while company.client.get(&path).await.status != 200 {
+        assert!(begun.elapsed() < SEEN_WITHIN, "the store is not back");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// The same without a key: an answer is paid once, and what is refused costs nothing.
 #[tokio::test]
 async fn a_run_without_a_key_whose_commit_is_cut_is_charged_once() {

@@ -1,5 +1,5 @@
 //! A wire to PostgreSQL that is cut in the middle of a commit: before the server hears of it, or behind it, with its answer. Whoever sent it learns
-//! the same in both cases, that the connection ended.
+//! the same in both cases, that the connection ended. The server may stay out of reach behind that.
 //!
 //! It reads what the client says (version 3 of the protocol, without TLS), in order to know which transaction a commit is of.
 
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How the server's answer to a commit ends.
@@ -39,9 +40,19 @@ pub struct CommitWire {
 
 #[derive(Default)]
 struct Plan {
-    /// Where the next commit is cut of a transaction that has a statement with this text.
-    next: Mutex<Option<(Cut, &'static str)>>,
+    next: Mutex<Option<Planned>>,
     cuts: AtomicUsize,
+    /// All connections end, and new ones do at once.
+    is_away: watch::Sender<bool>,
+}
+
+/// Where the next commit is cut of a transaction that has a statement with this text.
+#[derive(Clone, Copy)]
+struct Planned {
+    cut: Cut,
+    statement: &'static str,
+    /// The server is out of reach from then on.
+    stays_away: bool,
 }
 
 impl CommitWire {
@@ -67,7 +78,25 @@ impl CommitWire {
 
     /// Cuts the next commit of a transaction that has a statement with this text, and no other one.
     pub fn cut(&self, cut: Cut, statement: &'static str) {
-        *self.plan.planned() = Some((cut, statement));
+        *self.plan.planned() = Some(Planned {
+            cut,
+            statement,
+            stays_away: false,
+        });
+    }
+
+    /// The same, and nobody reaches the server behind that, until it is [back](CommitWire::come_back).
+    pub fn cut_off(&self, cut: Cut, statement: &'static str) {
+        *self.plan.planned() = Some(Planned {
+            cut,
+            statement,
+            stays_away: true,
+        });
+    }
+
+    /// The server can be reached again.
+    pub fn come_back(&self) {
+        self.plan.is_away.send_replace(false);
     }
 
     /// Commits that were cut.
@@ -83,20 +112,27 @@ impl Drop for CommitWire {
 }
 
 impl Plan {
-    fn planned(&self) -> MutexGuard<'_, Option<(Cut, &'static str)>> {
+    fn planned(&self) -> MutexGuard<'_, Option<Planned>> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the commit of a transaction of these statements is to be cut, once.
     fn take(&self, statements: &[Vec<u8>]) -> Option<Cut> {
         let mut next = self.planned();
-        let (cut, wanted) = (*next)?;
-        let has = |text: &Vec<u8>| contains(text, wanted.as_bytes());
+        let Planned {
+            cut,
+            statement,
+            stays_away,
+        } = (*next)?;
+        let has = |text: &Vec<u8>| contains(text, statement.as_bytes());
         if !statements.iter().any(has) {
             return None;
         }
         *next = None;
         self.cuts.fetch_add(1, SeqCst);
+        if stays_away {
+            self.is_away.send_replace(true);
+        }
         Some(cut)
     }
 }
@@ -105,10 +141,15 @@ impl Plan {
 async fn carry(mut client: TcpStream, mut server: TcpStream, plan: &Plan) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
+    let mut is_away = plan.is_away.subscribe();
     let mut dialogue = Dialogue::default();
     let (mut asked, mut answered) = (vec![0; 16 << 10], vec![0; 16 << 10]);
     loop {
+        let gone = async {
+            let _ = is_away.wait_for(|is_away| *is_away).await;
+        };
         tokio::select! {
+            () = gone => return Ok(()),
             count = client.read(&mut asked) => {
                 let count = count?;
                 if count == 0 {

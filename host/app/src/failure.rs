@@ -11,7 +11,7 @@ use souk_store::failures::Reason;
 use souk_store::purchases::PurchaseStatus;
 use std::time::Duration;
 
-/// What stood in the way, and in whose. Nothing was charged.
+/// What stood in the way, and in whose. Nothing was charged, unless that is [in doubt](Cause::ChargeInDoubt).
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct Failure {
@@ -85,6 +85,9 @@ pub enum Cause {
     /// A stored product that cannot be read back, or a secret that cannot be opened.
     #[error("{0}")]
     Internal(String),
+    /// The store went away in the middle of the charge's commit, and did not come back in time.
+    #[error("it is not known whether the run was charged: {0}")]
+    ChargeInDoubt(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -187,7 +190,7 @@ impl Cause {
             Cause::Private { .. } => Class::Private,
             Cause::TooLong(_) => Class::Timeout,
             Cause::NoConnector(_) => Class::Host,
-            Cause::Internal(_) | Cause::Store(_) => Class::Internal,
+            Cause::Internal(_) | Cause::ChargeInDoubt(_) | Cause::Store(_) => Class::Internal,
             _ => Class::Request,
         }
     }
@@ -210,7 +213,9 @@ impl Cause {
                 code: None,
                 source_code: None,
                 message: match cause {
-                    Cause::Internal(_) | Cause::Store(_) => "this host failed".to_owned(),
+                    Cause::Internal(_) | Cause::ChargeInDoubt(_) | Cause::Store(_) => {
+                        "this host failed".to_owned()
+                    }
                     cause => cause.to_string(),
                 },
                 detail: None,
@@ -222,7 +227,10 @@ impl Cause {
         match self {
             Cause::Fault(fault) => fault.blame,
             Cause::Private { .. } => Blame::Source,
-            Cause::NoConnector(_) | Cause::Internal(_) | Cause::Store(_) => Blame::Host,
+            Cause::NoConnector(_)
+            | Cause::Internal(_)
+            | Cause::ChargeInDoubt(_)
+            | Cause::Store(_) => Blame::Host,
             _ => Blame::Caller,
         }
     }

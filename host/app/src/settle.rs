@@ -329,6 +329,7 @@ async fn charge_for(
         Ok(_) => Ok(()),
         // The store took nothing, a full disk say: as everywhere else, it may be tried again.
         Err(PostError::NotBooked(error)) => Err(StoreError::Unavailable(error).into()),
+        Err(PostError::Unknown(error)) => Err(Cause::ChargeInDoubt(error)),
         Err(error) => Err(Cause::Internal(format!(
             "the charge was not booked: {error}"
         ))),

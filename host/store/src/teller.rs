@@ -160,7 +160,9 @@ impl Teller {
             .send(poster::Message::Post(Box::new(item)))
             .await
             .map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        // It may have been booked, if its task ended in the middle of that.
+        let ended = |_| PostError::Unknown("the teller ended before it answered".into());
+        answer.await.map_err(ended)?
     }
 
     /// Gives the reserved credits back.

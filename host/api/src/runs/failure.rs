@@ -18,6 +18,9 @@ const RETRY_AFTER: u64 = 1;
 /// Whoever is told to wait for longer than a day has no use for the number.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
+const CHARGE_IN_DOUBT: &str = "the request failed on our side while it was charged, and it is not known whether it was: your transactions have \
+                               its execution_id if so; with an Idempotency-Key it can be sent again";
+
 /// What a class of failures is answered with.
 struct Answered {
     refusal: Refusal,
@@ -27,7 +30,8 @@ struct Answered {
     ours: bool,
 }
 
-/// The table. Its answers tell the blame, and that nothing was charged: a failure never is.
+/// The table. Its answers tell the blame, and that nothing was charged: a failure never is. Only where the store went away in the middle of the
+/// charge's commit nobody knows, and nothing is said.
 fn answered(class: Class) -> Answered {
     let (refusal, retry, ours) = match class {
         Class::Request => (INVALID_REQUEST, false, false),
@@ -56,12 +60,13 @@ fn answered(class: Class) -> Answered {
 pub fn refusal<'a>(resource: &'a str, id: &'a str) -> impl Fn(Failure) -> Problem + 'a {
     move |failure| {
         let class = failure.class();
+        let is_in_doubt = matches!(failure.cause, Cause::ChargeInDoubt(_));
         let problem = match failure.cause {
             Cause::Fault(fault) => of_fault(&fault, class, failure.owner),
             cause => of_cause(resource, id, answered(class).refusal, cause),
         };
         match failure.execution {
-            Some(execution) if !problem.status().is_client_error() => problem
+            Some(execution) if !problem.status().is_client_error() && !is_in_doubt => problem
                 .detail("execution_id", execution.as_str())
                 .detail("charged", false),
             Some(execution) => problem.detail("execution_id", execution.as_str()),
@@ -156,6 +161,7 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem
             Problem::of(refusal, message).retry_after(RETRY_AFTER)
         }
         Cause::Store(error) => error.into(),
+        cause @ Cause::ChargeInDoubt(_) => Problem::internal(cause).worded(CHARGE_IN_DOUBT),
         cause @ (Cause::Fault(_) | Cause::Internal(_)) => Problem::internal(cause),
     }
 }

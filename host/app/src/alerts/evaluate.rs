@@ -146,8 +146,10 @@ async fn ask(
             not_before: None,
         }),
         Err(failure) => {
-            // It costs nothing, whatever it was going to cost.
-            found.credits = 0;
+            // It costs nothing, whatever it was going to cost. What may have been charged counts as spent.
+            if !matches!(failure.cause, Cause::ChargeInDoubt(_)) {
+                found.credits = 0;
+            }
             found.execution = failure.execution.clone();
             of_failure(failure)
         }
@@ -220,7 +222,7 @@ fn of_class(class: Class, cause: Cause) -> Trouble {
     let message = match cause {
         // One sentence that is safe to show to any caller.
         Cause::Fault(fault) => fault.message,
-        Cause::Internal(_) | Cause::Store(_) => {
+        Cause::Internal(_) | Cause::ChargeInDoubt(_) | Cause::Store(_) => {
             tracing::warn!(%cause, "an alert could not be evaluated");
             "this service could not run the asset at the moment".to_owned()
         }
