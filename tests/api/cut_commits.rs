@@ -250,6 +250,40 @@ async fn a_grant_whose_commit_is_cut_arrives_once() {
     is_balanced(&host).await;
 }
 
+/// What an alert has spent counts once against what it may spend in a day, also where that was written down without an answer.
+#[tokio::test]
+async fn what_an_alert_spends_counts_once() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
+    for side in Cut::BOTH {
+        let buyer = host.buyer(&unique("watching"), 10).await;
+        let path = buyer.path(&format!("/users/{}/alerts", buyer.user_id));
+        let condition = json!({"operator": "gt", "threshold": 1_000_000});
+        let body = json!({"name": "n", "asset_id": asset, "condition": condition, "check_interval_seconds": 31 * 86_400});
+        let before = wire.cuts();
+        wire.cut(side, "SET spent_credits");
+        // It is evaluated at once.
+        let alert = buyer.client.post(&path, body).await.expect(201);
+        let alert = buyer.path(&format!("/alerts/{}", alert.text("/data/id")));
+        let begun = Instant::now();
+        let is_checked = async || {
+            let shown = buyer.client.get(&alert).await.expect(200);
+            !shown.at("/data/last_checked_at").is_null()
+        };
+        while wire.cuts() == before || !is_checked().await {
+            assert!(begun.elapsed() < SEEN_WITHIN, "{side:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        tokio::time::sleep(LOOKED_AGAIN).await;
+        let shown = buyer.client.get(&alert).await.expect(200);
+        let spent = shown.at("/data/credits_spent_today");
+        assert_eq!(spent, PRICE, "{side:?}: {}", shown.body);
+        until(&buyer.client, &buyer, (10 - PRICE, 0, 1)).await;
+    }
+    is_balanced(&host).await;
+}
+
 /// An upload whose row may have been written keeps its bytes until that is known: it is a file, with them, or neither is there.
 #[tokio::test]
 async fn a_file_whose_commit_is_cut_is_whole_or_not_there() {

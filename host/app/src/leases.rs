@@ -67,13 +67,15 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
     /// In which order ends are written down, the same on every host.
     fn order(one: &Self::Ended, other: &Self::Ended) -> Ordering;
 
-    /// Changes nothing where the claim is not this host's any more.
+    /// Changes nothing where the claim is not this host's any more. `is_again`: a transaction in which it was written down before was not
+    /// answered, so that this may be why.
     fn record(
         &self,
         write: &mut Write,
         ended: &Self::Ended,
         by: &str,
         now: Timestamp,
+        is_again: bool,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// What else is done until the host stops.
@@ -138,8 +140,9 @@ struct Loop<K: Kind> {
     attempts: JoinSet<K::Ended>,
     /// Whose room each attempt takes.
     in_flight: HashMap<Id, Vec<K::Concerned>>,
-    /// Not written down yet: at most [`Kind::IN_FLIGHT_MAX`] and what an unavailable store has held up, which counts as in flight.
-    ended: Vec<K::Ended>,
+    /// Not written down yet: at most [`Kind::IN_FLIGHT_MAX`] and what an unavailable store has held up, which counts as in flight. With whether a
+    /// commit of it was not answered.
+    ended: Vec<(K::Ended, bool)>,
 }
 
 impl<K: Kind> Loop<K> {
@@ -176,7 +179,7 @@ impl<K: Kind> Loop<K> {
         match ended {
             Ok((id, ended)) => {
                 self.in_flight.remove(&id);
-                self.ended.push(ended);
+                self.ended.push((ended, false));
             }
             // Its lease ends, and it is attempted again.
             Err(error) => {
@@ -196,22 +199,32 @@ impl<K: Kind> Loop<K> {
         if due.is_empty() && self.ended.is_empty() {
             return Ok(());
         }
-        self.ended.sort_unstable_by(K::order);
+        self.ended
+            .sort_unstable_by(|(one, _), (other, _)| K::order(one, other));
+        let mut is_written = false;
         let claimed = self
             .app
             .db
             .write(async |write| -> Result<_, StoreError> {
-                for ended in &self.ended {
-                    self.kind.record(write, ended, &self.claimant, now).await?;
+                for (ended, is_again) in &self.ended {
+                    let by = &self.claimant;
+                    self.kind.record(write, ended, by, now, *is_again).await?;
                 }
                 let mut claimed = Vec::with_capacity(due.len());
                 for piece in &due {
                     let taken = self.kind.claim(write, &piece.id, &self.claim(now)).await?;
                     claimed.extend(taken.map(|taken| (taken, piece)));
                 }
+                is_written = true;
                 Ok(claimed)
             })
             .await;
+        if is_written && claimed.is_err() {
+            // What it claimed is attempted when its lease has ended, if the commit went through.
+            for (_, is_again) in &mut self.ended {
+                *is_again = true;
+            }
+        }
         let claimed = match claimed {
             Ok(claimed) => claimed,
             // It would be refused again and again.
@@ -272,12 +285,16 @@ impl<K: Kind> Loop<K> {
     /// Writes down what has ended one by one: what the store refuses is left out, so that the others do not wait with it. Its lease ends, and it is
     /// attempted again.
     async fn record_each(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        while let Some(ended) = self.ended.last() {
+        while let Some((ended, is_again)) = self.ended.last() {
+            let mut is_written = false;
             let recorded = self
                 .app
                 .db
                 .write(async |write| -> Result<_, StoreError> {
-                    self.kind.record(write, ended, &self.claimant, now).await
+                    let by = &self.claimant;
+                    self.kind.record(write, ended, by, now, *is_again).await?;
+                    is_written = true;
+                    Ok(())
                 })
                 .await;
             match recorded {
@@ -285,7 +302,12 @@ impl<K: Kind> Loop<K> {
                 Err(error) if error.is_refusal() => {
                     tracing::error!(%error, "the end of one of the {} could not be written down", K::WHAT);
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if is_written && let Some((_, is_again)) = self.ended.last_mut() {
+                        *is_again = true;
+                    }
+                    return Err(error);
+                }
             }
             self.ended.pop();
         }
@@ -397,6 +419,7 @@ mod tests {
             ended: &u32,
             _: &str,
             _: Timestamp,
+            _: bool,
         ) -> Result<(), StoreError> {
             if self.is_busy {
                 return Err(StoreError::Busy);
@@ -454,7 +477,7 @@ mod tests {
             claimant: "a host".to_owned(),
             attempts: JoinSet::new(),
             in_flight: HashMap::new(),
-            ended: vec![3, REFUSED, 1],
+            ended: [3, REFUSED, 1].map(|ended| (ended, false)).into(),
         };
         work.kind.is_busy = true;
         assert!(matches!(work.turn(false).await, Err(StoreError::Busy)));
@@ -464,12 +487,12 @@ mod tests {
         assert!(work.ended.is_empty());
         // 1 was in the transaction that was refused, too.
         assert_eq!(*work.kind.recorded.lock(), [1, 3, 1]);
-        work.ended.push(4);
+        work.ended.push((4, false));
         work.turn(false).await.unwrap();
         assert_eq!(work.kind.recorded.lock().last(), Some(&4));
         // One that cannot be taken keeps none from being taken, whatever ends meanwhile.
         work.kind.due = vec![5, REFUSED, 6];
-        work.ended.push(7);
+        work.ended.push((7, false));
         work.turn(false).await.unwrap();
         work.kind.due.clear();
         let mut taken = Vec::new();

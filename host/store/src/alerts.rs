@@ -339,12 +339,15 @@ pub struct Evaluated {
 
 /// Writes down an evaluation of `alert` as it was claimed, tells of a change of its state, and lets go of the claim. `false`: the claim had
 /// ended, or what is asked was changed meanwhile; then only what was spent is written down.
+///
+/// `is_again`: a commit of this was not answered. Where the claim has ended, that was how, and what was spent is counted already.
 pub async fn record(
     write: &mut Write,
     alert: &Alert,
     claimant: &str,
     evaluated: &Evaluated,
     now: Timestamp,
+    is_again: bool,
 ) -> Result<bool, StoreError> {
     let standing = &evaluated.standing;
     let today = now.day_start().micros();
@@ -375,12 +378,13 @@ pub async fn record(
              SET spent_credits = $4 + CASE WHEN spent_on = $3 THEN spent_credits ELSE 0 END, spent_on = $3,
                  lease_until = CASE WHEN claimed_by = $2 THEN NULL ELSE lease_until END,
                  claimed_by = CASE WHEN claimed_by = $2 THEN NULL ELSE claimed_by END
-             WHERE id = $1",
+             WHERE id = $1 AND ($5 = 0 OR claimed_by = $2)",
         )
         .bind(alert.id.as_str())
         .bind(claimant)
         .bind(today)
         .bind(evaluated.credits)
+        .bind(i64::from(!is_recorded && is_again))
         .execute(&mut **write)
         .await?;
     }

@@ -80,7 +80,7 @@ async fn change(db: &Db, id: &AlertId, times: i64, said: &str, now: Timestamp) {
                 credits: 0,
                 next_check_at: now,
             };
-            assert!(alerts::record(write, &claimed, HOST, &evaluated, now).await?);
+            assert!(alerts::record(write, &claimed, HOST, &evaluated, now, false).await?);
         }
         Ok(())
     });
@@ -162,5 +162,45 @@ async fn mails_wait_by_turns() {
         let found = due(at).await;
         assert_eq!((found.len(), of(&found, &other.company.id)), (2, 2));
         assert_eq!(of(&due(until).await, &busy.company.id), 4);
+    }
+}
+
+/// What an evaluation has spent counts once, also where it is written down again because the commit of that was not answered.
+#[tokio::test]
+async fn what_was_spent_counts_once() {
+    for store in stores().await {
+        let (db, now) = (&store.db, db::now());
+        let acme = company(db, "acme").await;
+        let id = alert(db, &acme, now).await;
+        let claim = Claim {
+            by: HOST,
+            now,
+            until: now.after(LEASE),
+        };
+        let claimed = db.write(async |write| -> Result<_, StoreError> {
+            let claimed = alerts::claim(write, &id, &claim).await?;
+            Ok(claimed.expect("it is due"))
+        });
+        let claimed = claimed.await.unwrap();
+        let evaluated = Evaluated {
+            standing: claimed.standing.clone(),
+            answer: None,
+            history: Vec::new(),
+            error: None,
+            execution: None,
+            credits: 2,
+            next_check_at: now,
+        };
+        // The last one is of another host, whose lease had ended before.
+        for (is_again, is_recorded, spent) in [(true, true, 2), (true, false, 2), (false, false, 4)]
+        {
+            let recorded = db.write(async |write| -> Result<_, StoreError> {
+                alerts::record(write, &claimed, HOST, &evaluated, now, is_again).await
+            });
+            assert_eq!(recorded.await.unwrap(), is_recorded, "{}", store.name);
+            let mut read = db.read().await.unwrap();
+            let found = alerts::get(&mut read, &acme.company.id, &id).await.unwrap();
+            assert_eq!(found.unwrap().spent(now), spent, "{}", store.name);
+        }
     }
 }

@@ -86,8 +86,9 @@ impl leases::Kind for Evaluations {
         (alert, evaluated): &Self::Ended,
         by: &str,
         now: Timestamp,
+        is_again: bool,
     ) -> Result<(), StoreError> {
-        alerts::record(write, alert, by, evaluated, now).await?;
+        alerts::record(write, alert, by, evaluated, now, is_again).await?;
         Ok(())
     }
 

@@ -110,6 +110,7 @@ impl leases::Kind for Upkeep {
         (unnamed, deleted): &Self::Ended,
         by: &str,
         now: Timestamp,
+        _: bool,
     ) -> Result<(), StoreError> {
         let Err(error) = deleted else {
             return objects::deleted(write, &unnamed.upload, by).await;

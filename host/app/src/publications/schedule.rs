@@ -82,6 +82,7 @@ impl leases::Kind for Publications {
         (publication, attempted): &Self::Ended,
         by: &str,
         now: Timestamp,
+        _: bool,
     ) -> Result<(), StoreError> {
         publications::record(write, publication, by, attempted, now).await?;
         Ok(())

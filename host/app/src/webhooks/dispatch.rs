@@ -155,6 +155,7 @@ impl leases::Kind for Deliveries {
         finished: &Finished,
         by: &str,
         now: Timestamp,
+        _: bool,
     ) -> Result<(), StoreError> {
         let code = finished.result.as_ref().ok().map(http::StatusCode::as_u16);
         let error = failure(&finished.result);
