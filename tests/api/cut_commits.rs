@@ -17,6 +17,8 @@ const CLAIM: &str = "INSERT INTO idempotency";
 const HOLD: &str = "INSERT INTO holds";
 const PURCHASE: &str = "INSERT INTO purchases";
 const CHARGE: &str = "INSERT INTO transactions";
+/// Of an answer that is kept when what it tells of is committed.
+const KEEP: &str = "UPDATE idempotency";
 
 const PRICE: i64 = 3;
 /// A host looks again after two seconds; a loaded machine gets a multiple.
@@ -248,6 +250,29 @@ async fn a_grant_whose_commit_is_cut_arrives_once() {
         }
     }
     is_balanced(&host).await;
+}
+
+/// What was made is made: that its answer could not be kept at once is not told as a failure, which would have it made again.
+#[tokio::test]
+async fn what_is_made_is_made_once_whatever_becomes_of_its_answer() {
+    let (wire, host) = host().await;
+    for side in Cut::BOTH {
+        let company = host.company(&unique("making")).await;
+        let path = company.path("/api-keys");
+        let make = async || {
+            let header = [("idempotency-key", "key")];
+            let body = json!({"name": "made once"});
+            company.client.post_with(&path, &header, body).await
+        };
+        let first = cut(&wire, (side, KEEP), make()).await.expect(201);
+        let again = make().await.expect(201);
+        assert_eq!(again.header("idempotency-replayed"), "true", "{side:?}");
+        assert_eq!(again.at("/data/id"), first.at("/data/id"), "{side:?}");
+        let all = company.client.get(&path).await.expect(200);
+        let all = all.at("/data").as_array().cloned().unwrap_or_default();
+        let made = all.iter().filter(|key| key["name"] == "made once");
+        assert_eq!(made.count(), 1, "{side:?}");
+    }
 }
 
 /// What an alert has spent counts once against what it may spend in a day, also where that was written down without an answer.

@@ -24,9 +24,9 @@ use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use souk_app::context::carried;
 use souk_domain::time::{DAY, Timestamp};
-use souk_store::Write;
 use souk_store::audit::on_behalf;
 use souk_store::idempotency::{self as store, KeptAnswer, Scope, Ticket};
+use souk_store::{StoreError, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -39,6 +39,10 @@ const KEY_CHARS_MAX: usize = 255;
 pub const KEPT: Duration = DAY;
 /// How long a claim of an operation that runs no connector holds without an answer: none takes nearly that long.
 const CLAIM: Duration = Duration::from_secs(60);
+
+/// Of an answer, and how long after each: about as long as the teller tries to book a charge.
+const KEEP_TRIES: u32 = 4;
+const KEEP_PAUSE: Duration = Duration::from_millis(200);
 
 /// A request as its key sees it.
 pub struct Keyed {
@@ -396,13 +400,25 @@ async fn keep(state: &ApiState, ticket: &Ticket, response: Response) -> Result<R
         .and_then(|location| location.to_str().ok())
         .map(str::to_owned);
     let answer = KeptAnswer::of(parts.status.as_u16(), location, &kept, None);
-    state
-        .db()
-        .write(async |write| {
-            store::complete(write, ticket, &answer, kept_until()).await?;
-            Ok(Response::from_parts(parts, Body::from(bytes)))
-        })
-        .await
+    complete(state, ticket, &answer).await;
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+/// Keeps the answer of what was executed and committed before: whoever was told that it failed would have it executed again. Where the store does
+/// not take it, the claim stays until it lapses.
+async fn complete(state: &ApiState, ticket: &Ticket, answer: &KeptAnswer) {
+    let until = kept_until();
+    for tried in 1..=KEEP_TRIES {
+        let kept = state.db().write(async |write| -> Result<_, StoreError> {
+            // One that was kept by a commit that was not answered stays as it is.
+            store::complete(write, ticket, answer, until).await
+        });
+        match kept.await {
+            Ok(_) => return,
+            Err(error) => tracing::warn!(%error, tried, "an answer could not be kept"),
+        }
+        tokio::time::sleep(KEEP_PAUSE).await;
+    }
 }
 
 fn replay(answer: KeptAnswer) -> Result<Response, Problem> {
