@@ -94,6 +94,7 @@ enum Backend {
 }
 
 /// What a transaction is for.
+#[derive(Clone, Copy)]
 enum Purpose {
     Any,
     Charges,
@@ -331,7 +332,14 @@ impl Db {
     }
 
     async fn begin(&self, purpose: Purpose) -> Result<Write, StoreError> {
-        let begun = async { self.turn(purpose).await?.begin().await };
+        let begun = async {
+            match self.turn(purpose).await?.try_begin().await {
+                Err(sqlx::Error::InvalidSavePointStatement) => {
+                    self.turn(purpose).await?.begin().await
+                }
+                begun => Ok(begun?),
+            }
+        };
         Box::pin(begun).await
     }
 

@@ -627,3 +627,26 @@ async fn what_companies_have_is_counted() {
         assert_eq!(read().await, taken, "{}", store.name);
     }
 }
+
+/// A transaction that SQLite has undone by itself, for want of room, fails no other: neither the next one nor any after it.
+#[tokio::test]
+async fn a_transaction_that_had_no_room_fails_no_other() {
+    let store = sqlite().await;
+    let execute = async |sql: &'static str| {
+        store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                sqlx::query(sql).execute(&mut **write).await?;
+                Ok(())
+            })
+            .await
+    };
+    execute("CREATE TABLE large (x BLOB)").await.unwrap();
+    // As many as there are.
+    store.db.limit_pages(1).await.unwrap();
+    let full = execute("INSERT INTO large VALUES (zeroblob(1000000))").await;
+    assert!(matches!(full, Err(StoreError::Unavailable(_))), "{full:?}");
+    for _ in 0..2 {
+        execute("DELETE FROM large").await.unwrap();
+    }
+}

@@ -90,11 +90,19 @@ impl Turn {
         Self { begin, write }
     }
 
-    pub(crate) async fn begin(mut self) -> Result<Write, StoreError> {
+    pub(crate) async fn begin(self) -> Result<Write, StoreError> {
+        Ok(self.try_begin().await?)
+    }
+
+    /// [`sqlx::Error::InvalidSavePointStatement`]: SQLite has undone the transaction before this by itself, for want of room say, and sqlx does not
+    /// know. The connection was thrown away, and whoever takes another turn has a new one.
+    pub(super) async fn try_begin(mut self) -> Result<Write, sqlx::Error> {
         let begin = self.begin.map(SqlSafeStr::into_sql_str);
-        if let Err(error) = Manager::begin(self.write.session.connection()?, begin).await {
+        let connection = self.write.session.get_mut();
+        let connection = connection.ok_or(sqlx::Error::WorkerCrashed)?;
+        if let Err(error) = Manager::begin(connection, begin).await {
             self.write.session.discard();
-            return Err(error.into());
+            return Err(error);
         }
         self.write.stage = Stage::Open;
         Ok(self.write)
