@@ -136,7 +136,7 @@ enum Committed {
     Booked {
         balance_after: Option<i64>,
     },
-    /// The hold had expired.
+    /// The hold had expired. Of a batch that was found in the books: this run is not there.
     Expired,
     /// The claim on the idempotency key had lapsed and was taken over.
     Superseded,
@@ -480,10 +480,8 @@ fn answer(batch: Vec<Item>, outcomes: Vec<Committed>) {
                     balance_credits: balance_after,
                 })
             }
-            Committed::Expired => {
-                item.hold.keep();
-                Err(PostError::Expired)
-            }
+            // Its row has gone. It has not where a batch was found booked without this run, because its claim had been taken over: then it goes now.
+            Committed::Expired => Err(PostError::Expired),
             Committed::Superseded => Err(PostError::Superseded),
         };
         // First: whoever hears that nothing was charged may spend the credits again.
@@ -530,6 +528,7 @@ mod tests {
     use super::*;
     use souk_domain::ids::CompanyId;
     use souk_domain::money::Credits;
+    use std::sync::Arc;
 
     fn item(buyer: &CompanyId, credits: i64) -> Item {
         let run = run(buyer);
@@ -545,6 +544,24 @@ mod tests {
             idempotency: None,
         };
         Item::new(hold, receipt, oneshot::channel().0)
+    }
+
+    /// A run that is not in the books beside its batch, when that is read back, does not keep its credits.
+    #[test]
+    fn what_is_not_found_booked_is_given_back() {
+        let buyer = CompanyId::generate();
+        let [before, after] = [4, 0].map(|held| Balance { posted: 10, held });
+        let balances = Arc::new(Balances::of(&buyer, before));
+        let mut missing = item(&buyer, 4);
+        let request = HoldRequest {
+            execution: missing.hold.execution.clone(),
+            buyer: buyer.clone(),
+            amount: missing.hold.amount,
+            expires_at: db::now(),
+        };
+        missing.hold = Hold::new(request, 0, Release::Memory(balances.clone()));
+        answer(vec![missing], vec![Committed::Expired]);
+        assert_eq!(balances.balance(&buyer), after);
     }
 
     /// What a balance does not cover is set apart; the others keep their order, and the balance stays as it is.
