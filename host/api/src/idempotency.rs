@@ -247,7 +247,12 @@ async fn claim_key(
             (Ok(None), None) => Err(in_progress()),
             // The claim may be there, if its commit was not answered. Whoever asks again shall not wait until it lapses.
             (Err(problem), Some(ticket)) => {
-                let _ = release(&state, &ticket).await;
+                let taken_back = state.db().write(async |write| -> Result<_, StoreError> {
+                    store::take_back(write, &ticket).await
+                });
+                if let Err(error) = taken_back.await {
+                    tracing::debug!(%error, "a claim lapses by itself");
+                }
                 Err(problem)
             }
             (Err(problem), None) => Err(problem),

@@ -321,6 +321,36 @@ pub async fn release(write: &mut Write, ticket: &Ticket) -> Result<(), StoreErro
     }
 }
 
+/// Gives up a claim whose commit was not answered, behind that commit if it is still on its way: a row is not seen before.
+pub async fn take_back(write: &mut Write, ticket: &Ticket) -> Result<(), StoreError> {
+    // Whoever inserts the same row waits for the one that was there first.
+    let inserted = sqlx::query(
+        "INSERT INTO idempotency (company_id, route, idempotency_key, fingerprint, ticket, created_at, expires_at, bytes)
+         VALUES ($1, $2, $3, '', $4, 0, 0, 0)
+         ON CONFLICT (company_id, route, idempotency_key) DO NOTHING",
+    )
+    .bind(ticket.scope.company.as_str())
+    .bind(ticket.scope.route)
+    .bind(&ticket.scope.key)
+    .bind(&ticket.id)
+    .execute(&mut **write)
+    .await?;
+    if inserted.rows_affected() == 0 {
+        return release(write, ticket).await;
+    }
+    // It was not there, nor counted.
+    sqlx::query(
+        "DELETE FROM idempotency WHERE company_id = $1 AND route = $2 AND idempotency_key = $3 AND ticket = $4",
+    )
+    .bind(ticket.scope.company.as_str())
+    .bind(ticket.scope.route)
+    .bind(&ticket.scope.key)
+    .bind(&ticket.id)
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
 /// Forgets answers whose time is over, some hundred at once. False: there are no more.
 pub async fn sweep(write: &mut Write, now: Timestamp) -> Result<bool, StoreError> {
     let swept = sqlx::query(

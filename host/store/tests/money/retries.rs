@@ -1,12 +1,13 @@
 //! Retried requests on hosts that share a store.
 
-use crate::support::{assert_settled, market, open, postgres};
+use crate::support::{assert_answers_counted, assert_settled, market, open, postgres};
 use souk_store::executions::Billing;
 use souk_store::idempotency::{self, Claim, KeptAnswer, Scope};
 use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Teller};
-use souk_store::{Db, StoreError, db};
+use souk_store::{Db, StoreError, Write, db};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// Two hosts that are asked at once agree on who runs; the other says in flight, and then the answer of the first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,4 +153,65 @@ async fn an_expired_run_leaves_no_answer() {
     let again = claim().await;
     assert!(matches!(again, Claim::Granted(_)), "{again:?}");
     assert_settled(&store.db, &teller).await;
+}
+
+async fn claim(write: &mut Write, scope: Scope) -> Result<Claim, StoreError> {
+    let until = db::now().after(Duration::from_secs(60));
+    let max = idempotency::COMPANY_BYTES_MAX;
+    idempotency::claim(write, scope, "f", db::now(), until, max).await
+}
+
+/// A claim whose commit is still on its way is taken back behind it, so that its key can be sent again; one that never came leaves nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_is_taken_back_behind_its_commit() {
+    let store = postgres().await;
+    let market = market(&store.db, 100).await;
+    for is_committed in [true, false] {
+        let scope = Scope {
+            company: market.buyer.clone(),
+            route: "/runs",
+            key: format!("k{is_committed}"),
+        };
+        let (claimed, is_claimed) = oneshot::channel();
+        let (end, may_end) = oneshot::channel();
+        let first = {
+            let (db, scope) = (store.db.clone(), scope.clone());
+            tokio::spawn(async move {
+                db.write(async move |write| -> Result<(), StoreError> {
+                    let Claim::Granted(ticket) = claim(write, scope).await? else {
+                        panic!("it is the first")
+                    };
+                    claimed.send(ticket).unwrap();
+                    may_end.await.unwrap();
+                    match is_committed {
+                        true => Ok(()),
+                        false => Err(StoreError::Busy),
+                    }
+                })
+                .await
+            })
+        };
+        let ticket = is_claimed.await.unwrap();
+        let taken_back = {
+            let db = store.db.clone();
+            tokio::spawn(async move {
+                db.write(async |write| -> Result<_, StoreError> {
+                    idempotency::take_back(write, &ticket).await
+                })
+                .await
+            })
+        };
+        // Whoever does not wait has been by then.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        end.send(()).unwrap();
+        assert_eq!(first.await.unwrap().is_ok(), is_committed);
+        taken_back.await.unwrap().unwrap();
+        let again = store
+            .db
+            .write(async |write| -> Result<_, StoreError> { claim(write, scope).await })
+            .await
+            .unwrap();
+        assert!(matches!(again, Claim::Granted(_)), "{again:?}");
+        assert_answers_counted(&store.db).await;
+    }
 }
