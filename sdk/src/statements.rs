@@ -343,6 +343,12 @@ impl Places {
         text.get(..self.end).unwrap_or(text)
     }
 
+    /// The same of a text of which nothing else is needed: it is not copied.
+    pub fn cut(&self, mut text: String) -> String {
+        text.truncate(self.statement(&text).len());
+        text
+    }
+
     /// How many placeholders there are.
     pub fn count(&self) -> usize {
         self.placeholders.len()
@@ -531,6 +537,8 @@ mod tests {
         assert_eq!(statement.takes(1).unwrap_err().code, "parameter_count");
         let filled = statement.filled(|place, out| out.push_str(["a", "b"][place]));
         assert_eq!(filled, "SELECT a, '?', \"?\", $$?$$ -- ?\n, b /* ? */ ");
+        let cut = statement.places.cut(text.to_owned());
+        assert_eq!(cut, "SELECT ?, '?', \"?\", $$?$$ -- ?\n, ? /* ? */ ");
         assert_eq!(
             statement.tokens().filter(|token| token.text == "?").count(),
             2

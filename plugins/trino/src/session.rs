@@ -269,8 +269,9 @@ impl Session {
                 limits,
             }) => {
                 let read = self.texts.read(&text, statements::read)?;
-                let asked = prepare(&text, &read, &values)?.into_owned();
-                values.truncate(callers_values(&text, values.len()));
+                let callers = callers_values(&text, values.len());
+                let asked = prepare(text, &read, &values)?;
+                values.truncate(callers);
                 let work = Work::Query {
                     begins_at: (!read.passed.holds(now)).then_some(now),
                     text: asked,
