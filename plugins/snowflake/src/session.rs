@@ -240,7 +240,7 @@ impl Session {
             }) => {
                 let callers = callers(&text, &parameters);
                 let places = self.texts.read(&text, statements::read)?;
-                let text = prepare(&text, &places, parameters.len())?.to_owned();
+                let text = prepare(text, &places, parameters.len())?;
                 (text, parameters, limits, Work::query(callers))
             }
             Request::Schema(filter) => {

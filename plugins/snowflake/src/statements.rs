@@ -84,10 +84,10 @@ pub fn read(text: &str) -> Result<Places, Error> {
     Ok(query.places())
 }
 
-/// A text that was read, as it is sent.
-pub fn prepare<'a>(text: &'a str, places: &Places, values: usize) -> Result<&'a str, Error> {
+/// A text that was read, as it is sent, with so many values beside it.
+pub fn prepare(text: String, places: &Places, values: usize) -> Result<String, Error> {
     places.takes(values)?;
-    Ok(places.statement(text))
+    Ok(places.cut(text))
 }
 
 /// Refuses a token of this text that might begin or end elsewhere.
@@ -191,8 +191,8 @@ fn refused(what: &str, why: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn prepare(text: &str, values: usize) -> Result<&str, Error> {
-        super::prepare(text, &read(text)?, values)
+    fn prepare(text: &str, values: usize) -> Result<String, Error> {
+        super::prepare(text.to_owned(), &read(text)?, values)
     }
 
     #[test]
@@ -214,8 +214,8 @@ mod tests {
             prepare(text, 0).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         }
         assert_eq!(
-            prepare("SELECT ?\nLIMIT ? OFFSET ?;", 3),
-            Ok("SELECT ?\nLIMIT ? OFFSET ?")
+            prepare("SELECT ?\nLIMIT ? OFFSET ?;", 3).unwrap(),
+            "SELECT ?\nLIMIT ? OFFSET ?"
         );
         assert_eq!(
             prepare("SELECT '?'", 1).unwrap_err().code,
