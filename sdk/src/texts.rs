@@ -26,6 +26,8 @@ const TEXTS_MAX: usize = 128;
 const TEXTS_BYTES_MAX: usize = 1 << 20;
 /// How long a [`Proof::for_a_minute`] holds: a name that has come to mean something else is noticed after so many seconds at the latest.
 const MINUTE_S: u64 = 60;
+/// The same of a [`Proof::for_five_minutes`], which the source's answers correct before.
+const FIVE_MINUTES_S: u64 = 300;
 
 /// What was read out of the texts that were asked for last. It belongs to one session, so that nothing decides what that is but the text and
 /// what never changes in a session: its user, its settings, its catalog and schema. Whatever else it depends on stands in `T`, to be compared.
@@ -86,6 +88,9 @@ impl<T> Texts<T> {
 ///   function or a table may be replaced by one of the same name that reaches something else (a sequence that it moves, a database that refuses
 ///   writes only to who is told to read), and nobody tells a session of it. Such a proof holds for a minute ([`for_a_minute`](Proof::for_a_minute)):
 ///   then the source looks again, which costs a statement that is asked often next to nothing.
+/// - *A name, and the answer says so*, where what was proven can be seen in the answer itself, as the types of a result's columns can. Whoever reads
+///   it withdraws the proof; the end is for what an answer may not show. Such a proof holds for five minutes
+///   ([`for_five_minutes`](Proof::for_five_minutes)).
 ///
 /// Beneath it are the rights of the connection's user, which know no minute.
 #[derive(Debug)]
@@ -107,6 +112,14 @@ impl Proof {
     pub const fn for_a_minute() -> Proof {
         Proof {
             holds_s: Some(MINUTE_S),
+            given_at: Cell::new(None),
+        }
+    }
+
+    /// Of what names in the text decide as well, and the source's answer shows. It has not been given yet.
+    pub const fn for_five_minutes() -> Proof {
+        Proof {
+            holds_s: Some(FIVE_MINUTES_S),
             given_at: Cell::new(None),
         }
     }
@@ -215,6 +228,17 @@ mod tests {
         assert!(!proof.holds(170));
         proof.give(u64::MAX - 1);
         assert!(proof.holds(u64::MAX - 1) && !proof.holds(0));
+    }
+
+    #[test]
+    fn a_proof_that_answers_correct_holds_for_five_minutes() {
+        let proof = Proof::for_five_minutes();
+        assert!(!proof.holds(100));
+        proof.give(100);
+        assert!(proof.holds(100) && proof.holds(399));
+        assert!(!proof.holds(400) && !proof.holds(99));
+        proof.withdraw();
+        assert!(!proof.holds(100));
     }
 
     #[test]

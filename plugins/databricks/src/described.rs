@@ -12,26 +12,22 @@
 //!
 //! An order in it stays: Spark moves no sorting out of a projection.
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
 use std::fmt::Write;
-use std::rc::Rc;
 
 use souk_sdk::Error;
+use souk_sdk::texts::Proof;
 
 use crate::answers::{COLUMNS_MAX, Chunk, malformed};
-use crate::statements::Prepared;
+use crate::parameters::{Bound, SqlType};
 use crate::types::{DESCRIBED_BYTES_MAX, Type, Way, keeps_keys, too_long};
 use crate::values;
 
 /// What is asked before a statement.
 const DESCRIBE: &str = "DESCRIBE QUERY ";
-/// Statements that are remembered; past it the oldest is asked about anew. With their columns they take no more memory than this.
-const KNOWN_MAX: usize = 64;
-const KNOWN_BYTES_MAX: usize = 4 << 20;
-/// What a column and a value take beside their texts.
-const PART_BYTES: usize = 64;
-/// A statement is asked about anew after this long. Meanwhile its columns may change, which the answer says itself.
-const KNOWN_S: u64 = 300;
+/// Types of the values of one text that are remembered: those of decimals are as many as there are digits. Past it the one that was described
+/// first is described anew.
+const TYPES_MAX: usize = 32;
 /// How parts of a value are written (`to_json`): moments in UTC, with all digits, and NULLs too.
 const JSON_OPTIONS: &str = "map('timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS\\'Z\\'', 'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS', 'timeZone', 'UTC', 'ignoreNullFields', 'false')";
 
@@ -43,8 +39,8 @@ pub struct Description {
 }
 
 /// What asks for a description.
-pub fn describe(statement: &Prepared) -> String {
-    format!("{DESCRIBE}{}", statement.text)
+pub fn describe(statement: &str) -> String {
+    format!("{DESCRIBE}{statement}")
 }
 
 impl Description {
@@ -82,11 +78,6 @@ impl Description {
         self.columns.iter().all(|column| way(column) == Way::Plain)
     }
 
-    /// The memory that it takes.
-    fn bytes(&self) -> usize {
-        self.bytes + PART_BYTES * self.columns.len()
-    }
-
     /// The statement in words that keep all digits.
     pub fn exact(&self, statement: &str) -> String {
         let mut text = String::from("SELECT ");
@@ -119,84 +110,52 @@ impl Description {
     }
 }
 
-/// Statements that Databricks has described, and that are sent as they are. One in other words is described each time: its answer would
-/// not say that a column of it has another name by now, or stands elsewhere.
-#[derive(Default)]
-pub struct Known {
-    statements: VecDeque<Entry>,
+/// For values of which types a text is asked for in its own words, without being described before: Databricks has described it as a query of
+/// columns that keep all their digits. One in other words is described each time: its answer would not say that a column of it has another name
+/// by now, or stands elsewhere.
+#[derive(Debug, Default)]
+pub struct Plain {
+    /// The types of the values, and when it was described; that was asked for last stands last.
+    known: RefCell<Vec<(Box<[SqlType]>, Proof)>>,
 }
 
-struct Entry {
-    statement: Prepared,
-    at: u64,
-    description: Rc<Description>,
-}
-
-impl Entry {
-    /// The memory that it takes, without what may be told about values.
-    fn bytes(&self) -> usize {
-        let values = &self.statement.values;
-        let values = values.iter();
-        let texts: usize = values
-            .map(|value| value.name.len() + value.marker.len() + value.kind.len() + PART_BYTES)
-            .sum();
-        self.statement.text.len() + texts + self.description.bytes()
+impl Plain {
+    /// Whether it is, at this time of day in seconds. The values themselves do not matter, but their types do.
+    pub fn holds(&self, values: &[Bound], now: u64) -> bool {
+        let known = self.known.borrow();
+        let mut known = known.iter();
+        known.any(|(types, proof)| is_of(types, values) && proof.holds(now))
     }
 
-    /// Values do not matter, but their types do.
-    fn is_of(&self, statement: &Prepared) -> bool {
-        let kinds = |statement: &Prepared| {
-            let values = statement.values.iter();
-            values.map(|value| value.kind.clone()).collect::<Vec<_>>()
-        };
-        self.statement.text == statement.text && kinds(&self.statement) == kinds(statement)
-    }
-}
-
-impl Known {
-    /// The description of a statement, if it is known at `now`.
-    pub fn find(&self, statement: &Prepared, now: u64) -> Option<Rc<Description>> {
-        let mut entries = self.statements.iter();
-        let entry = entries.find(|entry| entry.is_of(statement))?;
-        let lasts = entry.at..entry.at.saturating_add(KNOWN_S);
-        lasts.contains(&now).then(|| entry.description.clone())
-    }
-
-    pub fn add(&mut self, statement: &Prepared, now: u64, description: &Rc<Description>) {
-        self.forget(statement);
-        if !description.is_plain() {
-            return;
+    /// It was described so, which was asked for at this time of day in seconds.
+    pub fn give(&self, values: &[Bound], asked_at: u64) {
+        self.withdraw(values);
+        // Columns of other types are seen in the answer.
+        let proof = Proof::for_five_minutes();
+        proof.give(asked_at);
+        let mut known = self.known.borrow_mut();
+        if known.len() == TYPES_MAX {
+            known.remove(0);
         }
-        let mut statement = statement.clone();
-        statement
-            .values
-            .iter_mut()
-            .for_each(|value| value.value = None);
-        self.statements.push_back(Entry {
-            statement,
-            at: now,
-            description: description.clone(),
-        });
-        while self.statements.len() > KNOWN_MAX || self.bytes() > KNOWN_BYTES_MAX {
-            self.statements.pop_front();
-        }
+        known.push((values.iter().map(|value| value.kind).collect(), proof));
     }
 
-    fn bytes(&self) -> usize {
-        self.statements.iter().map(Entry::bytes).sum()
+    /// It is not so any more.
+    pub fn withdraw(&self, values: &[Bound]) {
+        let mut known = self.known.borrow_mut();
+        known.retain(|(types, _)| !is_of(types, values));
     }
+}
 
-    /// It was not what it is any more.
-    pub fn forget(&mut self, statement: &Prepared) {
-        self.statements.retain(|entry| !entry.is_of(statement));
-    }
+fn is_of(types: &[SqlType], values: &[Bound]) -> bool {
+    values.iter().map(|value| &value.kind).eq(types)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::parameters::bound;
-    use souk_sdk::Value;
+    use souk_sdk::{ColumnType, Value};
 
     fn description(kinds: &[&str]) -> Description {
         let columns = kinds
@@ -208,16 +167,11 @@ mod tests {
         }
     }
 
-    fn statement(text: &str, values: &[Value]) -> Prepared {
-        let callers = values.len();
+    fn values(values: &[Value]) -> Vec<Bound> {
         let values = values.iter().enumerate();
-        Prepared {
-            text: text.into(),
-            callers,
-            values: values
-                .map(|(at, value)| bound(at, value).unwrap())
-                .collect(),
-        }
+        values
+            .map(|(at, value)| bound(at, value).unwrap())
+            .collect()
     }
 
     #[test]
@@ -242,50 +196,58 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_kept_for_a_while() {
-        let mut known = Known::default();
-        let one = statement("SELECT ?", &[Value::Int64(1)]);
-        let same = statement("SELECT ?", &[Value::Int64(2)]);
-        let other = statement("SELECT ?", &[Value::Boolean(true)]);
-        known.add(&one, 1_000, &Rc::new(description(&["bigint"])));
-        assert!(known.find(&same, 1_000).is_some() && known.find(&same, 1_299).is_some());
-        assert!(known.find(&same, 999).is_none() && known.find(&same, 1_300).is_none());
-        assert!(known.find(&other, 1_000).is_none());
-        known.forget(&same);
-        assert!(known.find(&one, 1_000).is_none());
-        for n in 0..=KNOWN_MAX {
-            let text = format!("SELECT {n}");
-            known.add(&statement(&text, &[]), 1_000, &Rc::default());
-        }
-        assert_eq!(known.statements.len(), KNOWN_MAX);
-        assert!(known.find(&statement("SELECT 0", &[]), 1_000).is_none());
+    fn a_text_is_not_described_again_for_a_while() {
+        let plain = Plain::default();
+        let one = values(&[Value::Int64(1)]);
+        let same = values(&[Value::Int64(2)]);
+        assert!(!plain.holds(&one, 1_000));
+        plain.give(&one, 1_000);
+        assert!(plain.holds(&same, 1_000) && plain.holds(&same, 1_299));
+        assert!(!plain.holds(&same, 999) && !plain.holds(&same, 1_300));
+        plain.give(&same, 1_300);
+        assert!(plain.holds(&one, 1_599));
+        plain.withdraw(&same);
+        assert!(!plain.holds(&one, 1_300));
     }
 
-    /// By all that they hold: a short statement may have many columns.
+    /// By the types of its values as they stand in the statement, however they are sent, and by nothing else.
     #[test]
-    fn descriptions_are_bounded() {
-        let mut known = Known::default();
-        let many = Rc::new(description(&["int"; COLUMNS_MAX]));
-        for n in 0..20 {
-            known.add(&statement(&format!("SELECT {n}"), &[]), 1_000, &many);
-            assert!(known.bytes() <= KNOWN_BYTES_MAX);
+    fn values_of_other_types_are_another_statement() {
+        let of_types = [
+            vec![],
+            vec![Value::Text("00".into())],
+            vec![Value::Bytes(vec![0])],
+            vec![Value::LocalTimestamp(0)],
+            vec![Value::Int64(1)],
+            vec![Value::Int64(1), Value::Int64(1)],
+            vec![Value::Decimal("1.5".into())],
+            vec![Value::Decimal("10.5".into())],
+        ];
+        for given in &of_types {
+            let plain = Plain::default();
+            plain.give(&values(given), 1_000);
+            for asked in &of_types {
+                let is_known = plain.holds(&values(asked), 1_000);
+                assert_eq!(is_known, asked == given, "{asked:?} after {given:?}");
+            }
         }
-        assert_eq!(known.statements.len(), KNOWN_BYTES_MAX / (64 * COLUMNS_MAX));
-        let long = Description {
-            bytes: DESCRIBED_BYTES_MAX,
-            ..Description::default()
-        };
-        let long = Rc::new(long);
-        for n in 0..20 {
-            known.add(&statement(&format!("SELECT {n}"), &[]), 1_000, &long);
+        let plain = Plain::default();
+        plain.give(&values(&[Value::Bytes(vec![0])]), 1_000);
+        let null = values(&[Value::Null(Some(ColumnType::Bytes))]);
+        assert!(plain.holds(&null, 1_000));
+    }
+
+    #[test]
+    fn types_of_values_have_a_bound() {
+        let decimal = |digits| values(&[Value::Decimal("1".repeat(digits))]);
+        let plain = Plain::default();
+        for digits in 1..=TYPES_MAX + 1 {
+            plain.give(&decimal(digits), 1_000);
+            plain.give(&decimal(digits), 1_000);
         }
-        assert_eq!(known.statements.len(), 3);
-        assert!(known.find(&statement("SELECT 19", &[]), 1_000).is_some());
-        let one = statement("SELECT ?", &[Value::Int64(1)]);
-        known.add(&statement(&"x".repeat(KNOWN_BYTES_MAX), &[]), 1_000, &long);
-        assert!(known.statements.is_empty());
-        known.add(&one, 1_000, &long);
-        assert!(known.find(&one, 1_000).is_some());
+        assert!(!plain.holds(&decimal(1), 1_000));
+        assert!((2..=TYPES_MAX + 1).all(|digits| plain.holds(&decimal(digits), 1_000)));
+        assert_eq!(plain.known.borrow().len(), TYPES_MAX);
     }
 
     #[test]

@@ -6,18 +6,17 @@ use std::rc::Rc;
 use souk_sdk::catalog::Listing;
 use souk_sdk::json::Reading;
 use souk_sdk::looks::Look;
-use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
 use crate::api::Asked;
 use crate::catalog;
-use crate::described::{Description, Known, describe};
+use crate::described::{Description, describe};
 use crate::parameters::Bound;
 use crate::ping::{self, Ping};
 use crate::settings::Settings;
-use crate::statements::{self, Prepared, prepare};
+use crate::statements::{self, Prepared, Read, prepare};
 use crate::types::Sent;
 
 /// A description has a row for each column.
@@ -63,11 +62,21 @@ pub enum Work {
 
 /// A query on its way.
 pub struct Reader {
+    /// Of the seller's text.
+    pub read: Rc<Read>,
     pub statement: Prepared,
     /// Until it is described, what is known of that.
     pub description: Description,
-    pub described: Option<Rc<Description>>,
+    /// Once it is.
+    pub words: Option<Words>,
     pub reading: Reading<Sent>,
+}
+
+/// In which words a statement is asked for.
+pub enum Words {
+    Own,
+    /// In those that keep all digits of these columns.
+    Exact(Description),
 }
 
 pub enum Stage {
@@ -99,8 +108,7 @@ impl Reader {
 
     /// Whether it is asked for in other words than its own.
     pub fn is_in_other_words(&self) -> bool {
-        let described = self.described.as_ref();
-        described.is_some_and(|described| !described.is_plain())
+        matches!(self.words, Some(Words::Exact(_)))
     }
 }
 
@@ -108,8 +116,7 @@ impl Work {
     /// What a request becomes.
     pub fn of(
         request: Request,
-        texts: &mut Texts<Places>,
-        known: &Known,
+        texts: &mut Texts<Read>,
         now: u64,
     ) -> Result<(Work, Limits), Error> {
         match request {
@@ -118,10 +125,12 @@ impl Work {
                 parameters,
                 limits,
             }) => {
-                let places = texts.read(&text, statements::read)?;
-                let statement = prepare(&text, &places, &parameters)?;
+                let read = texts.read(&text, statements::read)?;
+                let statement = prepare(&text, &read, &parameters)?;
+                let is_plain = read.plain.holds(&statement.values, now);
                 let reader = Reader {
-                    described: known.find(&statement, now),
+                    words: is_plain.then_some(Words::Own),
+                    read,
                     statement,
                     description: Description::default(),
                     reading: Reading::default(),
@@ -151,12 +160,12 @@ impl Work {
         match self {
             Work::Query(reader) => {
                 let text = &reader.statement.text;
-                let (text, rows_max) = match &reader.described {
-                    None => (Cow::Owned(describe(&reader.statement)), DESCRIBED_ROWS_MAX),
-                    Some(described) if described.is_plain() => {
-                        (Cow::Borrowed(text.as_str()), limits.rows_max)
+                let (text, rows_max) = match &reader.words {
+                    None => (Cow::Owned(describe(text)), DESCRIBED_ROWS_MAX),
+                    Some(Words::Own) => (Cow::Borrowed(text.as_str()), limits.rows_max),
+                    Some(Words::Exact(columns)) => {
+                        (Cow::Owned(columns.exact(text)), limits.rows_max)
                     }
-                    Some(described) => (Cow::Owned(described.exact(text)), limits.rows_max),
                 };
                 Asked {
                     text,

@@ -1,6 +1,8 @@
 //! Bound values as the API takes them: each with a name of its own, a type and a text. In the statement stands a marker.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 use souk_sdk::parameters::{Decimal, date, float, moment};
 use souk_sdk::time::{DAY_US, TimeOfDay, iso8601, rfc3339};
 use souk_sdk::{ColumnType, Value};
@@ -16,40 +18,85 @@ pub struct Bound {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: SqlType,
+}
+
+/// What a value is in the statement: what the types of a result may depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlType {
+    Boolean,
+    Int,
+    BigInt,
+    Double,
+    /// Of so many digits, and so many of them behind the point.
+    Decimal(u8, u8),
+    String,
+    Binary,
+    Date,
+    Timestamp,
+    TimestampNtz,
+}
+
+impl SqlType {
+    /// What stands around a value's name in the statement, where the API takes none of the type: bytes come as digits, since no text is every
+    /// series of bytes, and a clock of no zone as a text.
+    fn around(self) -> (&'static str, &'static str) {
+        match self {
+            SqlType::Binary => ("unhex(", ")"),
+            SqlType::TimestampNtz => ("CAST(", " AS TIMESTAMP_NTZ)"),
+            _ => ("", ""),
+        }
+    }
+}
+
+/// The type as which the API takes it.
+impl fmt::Display for SqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            SqlType::Boolean => "BOOLEAN",
+            SqlType::Int => "INT",
+            SqlType::BigInt => "BIGINT",
+            SqlType::Double => "DOUBLE",
+            SqlType::Decimal(width, scale) => return write!(f, "DECIMAL({width},{scale})"),
+            SqlType::String | SqlType::Binary | SqlType::TimestampNtz => "STRING",
+            SqlType::Date => "DATE",
+            SqlType::Timestamp => "TIMESTAMP",
+        };
+        f.write_str(name)
+    }
+}
+
+impl Serialize for SqlType {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
 }
 
 /// The value at this place, the first one being 0. The error is what it should have been.
 pub fn bound(place: usize, value: &Value) -> Result<Bound, &'static str> {
-    let some = |kind: &str, text: String| Ok(named(place, kind, Some(text)));
+    let some = |kind: SqlType, text: String| Ok(named(place, kind, Some(text)));
     match value {
-        Value::Null(declared) => Ok(null(place, *declared)),
-        Value::Boolean(value) => some("BOOLEAN", value.to_string()),
-        Value::Int64(value) => some("BIGINT", value.to_string()),
+        Value::Null(declared) => Ok(named(place, null(*declared), None)),
+        Value::Boolean(value) => some(SqlType::Boolean, value.to_string()),
+        Value::Int64(value) => some(SqlType::BigInt, value.to_string()),
         // As Java reads it.
-        Value::Float64(value) => some("DOUBLE", float(*value, "NaN", "Infinity")),
+        Value::Float64(value) => some(SqlType::Double, float(*value, "NaN", "Infinity")),
         Value::Decimal(text) => {
-            // The type that has exactly its digits.
+            // The type that has exactly its digits, of which there are 38 at most.
             let number = Decimal::of(text)?;
-            let (width, scale) = (number.digits().max(1), number.fraction.len());
-            some(&format!("DECIMAL({width},{scale})"), number.to_string())
+            let (width, scale) = (number.digits().max(1) as u8, number.fraction.len() as u8);
+            some(SqlType::Decimal(width, scale), number.to_string())
         }
-        Value::Text(text) | Value::Json(text) => some("STRING", text.clone()),
-        // No text is every series of bytes.
-        Value::Bytes(bytes) => Ok(within(
-            "unhex(",
-            named(place, "STRING", Some(hex(bytes))),
-            ")",
-        )),
-        Value::Date(days) => some("DATE", date(*days)?.to_string()),
+        Value::Text(text) | Value::Json(text) => some(SqlType::String, text.clone()),
+        Value::Bytes(bytes) => some(SqlType::Binary, hex(bytes)),
+        Value::Date(days) => some(SqlType::Date, date(*days)?.to_string()),
         // There is no type of it.
-        Value::Time(micros) if *micros < DAY_US => some("STRING", TimeOfDay(*micros).to_string()),
-        Value::Time(_) => Err("a time before 24:00:00"),
-        Value::Timestamp(micros) => some("TIMESTAMP", rfc3339(moment(*micros)?)),
-        Value::LocalTimestamp(micros) => {
-            let text = named(place, "STRING", Some(iso8601(moment(*micros)?)));
-            Ok(within("CAST(", text, " AS TIMESTAMP_NTZ)"))
+        Value::Time(micros) if *micros < DAY_US => {
+            some(SqlType::String, TimeOfDay(*micros).to_string())
         }
+        Value::Time(_) => Err("a time before 24:00:00"),
+        Value::Timestamp(micros) => some(SqlType::Timestamp, rfc3339(moment(*micros)?)),
+        Value::LocalTimestamp(micros) => some(SqlType::TimestampNtz, iso8601(moment(*micros)?)),
     }
 }
 
@@ -57,42 +104,37 @@ pub fn bound(place: usize, value: &Value) -> Result<Bound, &'static str> {
 pub fn of_page(place: usize, value: &Value) -> Result<Bound, &'static str> {
     match value {
         Value::Int64(rows) if i32::try_from(*rows).is_ok() => {
-            Ok(named(place, "INT", Some(rows.to_string())))
+            Ok(named(place, SqlType::Int, Some(rows.to_string())))
         }
         Value::Int64(_) => Err("a page among the first two thousand million rows"),
         other => bound(place, other),
     }
 }
 
-fn named(place: usize, kind: &str, value: Option<String>) -> Bound {
+fn named(place: usize, kind: SqlType, value: Option<String>) -> Bound {
     let name = format!("souk_{}", place + 1);
+    let (before, behind) = kind.around();
     Bound {
-        marker: format!(":{name}"),
+        marker: format!("{before}:{name}{behind}"),
         name,
         value,
-        kind: kind.to_owned(),
+        kind,
     }
 }
 
-fn within(before: &str, mut bound: Bound, after: &str) -> Bound {
-    bound.marker = format!("{before}{}{after}", bound.marker);
-    bound
-}
-
 /// Of no type a NULL is a text, which becomes what it stands beside.
-fn null(place: usize, declared: Option<ColumnType>) -> Bound {
-    let of = |kind: &str| named(place, kind, None);
+fn null(declared: Option<ColumnType>) -> SqlType {
     match declared {
-        Some(ColumnType::Boolean) => of("BOOLEAN"),
-        Some(ColumnType::Int64) => of("BIGINT"),
-        Some(ColumnType::Float64) => of("DOUBLE"),
+        Some(ColumnType::Boolean) => SqlType::Boolean,
+        Some(ColumnType::Int64) => SqlType::BigInt,
+        Some(ColumnType::Float64) => SqlType::Double,
         // What it stands beside keeps its digits: with more of them here it would be cut to the 38 that there are.
-        Some(ColumnType::Decimal) => of("DECIMAL(1,0)"),
-        Some(ColumnType::Date) => of("DATE"),
-        Some(ColumnType::Timestamp) => of("TIMESTAMP"),
-        Some(ColumnType::Bytes) => within("unhex(", of("STRING"), ")"),
-        Some(ColumnType::LocalTimestamp) => within("CAST(", of("STRING"), " AS TIMESTAMP_NTZ)"),
-        None | Some(ColumnType::Text | ColumnType::Json | ColumnType::Time) => of("STRING"),
+        Some(ColumnType::Decimal) => SqlType::Decimal(1, 0),
+        Some(ColumnType::Date) => SqlType::Date,
+        Some(ColumnType::Timestamp) => SqlType::Timestamp,
+        Some(ColumnType::Bytes) => SqlType::Binary,
+        Some(ColumnType::LocalTimestamp) => SqlType::TimestampNtz,
+        None | Some(ColumnType::Text | ColumnType::Json | ColumnType::Time) => SqlType::String,
     }
 }
 
@@ -153,10 +195,11 @@ mod tests {
         ] {
             let bound = bound(2, &value).unwrap();
             assert_eq!(
-                (&*bound.name, &*bound.kind, bound.value.as_deref()),
-                ("souk_3", kind, Some(text)),
+                (&*bound.name, bound.value.as_deref()),
+                ("souk_3", Some(text)),
                 "{value:?}"
             );
+            assert_eq!(bound.kind.to_string(), kind, "{value:?}");
         }
         let marker = |value: Value| bound(0, &value).unwrap().marker;
         assert_eq!(marker(Value::Int64(1)), ":souk_1");

@@ -5,13 +5,10 @@
 //! any more is stopped by its id (`Stop`). A service principal's token is fetched once for all who wait for it, where there is none that is
 //! good, and once more where Databricks refuses it.
 
-use std::rc::Rc;
-
 use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::json::Telling;
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
-use souk_sdk::statements::Places;
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step,
@@ -20,15 +17,15 @@ use souk_sdk::{
 
 use crate::answers::{Chunk, State, Status, broken, malformed};
 use crate::api;
-use crate::described::Known;
 use crate::errors::{
     cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, is_of_token,
     out_of_time, refused, rows_missing, stopped, told,
 };
-use crate::jobs::{Job, Reader, Stage, Work};
+use crate::jobs::{Job, Reader, Stage, Words, Work};
 use crate::pauses;
 use crate::reading::{self, Wanted};
 use crate::settings::{self, Settings};
+use crate::statements::Read;
 use crate::token::{self, Token};
 use crate::types::Sent;
 
@@ -57,8 +54,7 @@ pub struct Session {
     /// How many tokens there were.
     tokens: u32,
     fetch: Option<Fetch>,
-    texts: Texts<Places>,
-    known: Known,
+    texts: Texts<Read>,
     shapes: Shapes<Sent>,
     looks: Looks,
     /// The pause at whose end another part of the connection's limit is over.
@@ -98,7 +94,6 @@ impl Machine for Session {
             tokens: 0,
             fetch: None,
             texts: Texts::default(),
-            known: Known::default(),
             shapes: Shapes::default(),
             looks: Looks::default(),
             ticker: None,
@@ -120,7 +115,7 @@ impl Machine for Session {
     }
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
-        match Work::of(request, &mut self.texts, &self.known, step.now()) {
+        match Work::of(request, &mut self.texts, step.now()) {
             Ok((work, limits)) => {
                 let mut job = Job {
                     id,
@@ -217,7 +212,7 @@ impl Session {
             Ok(true) => self.jobs.push(job),
             Err(error) => {
                 if let (true, Work::Query(reader)) = (is_of_changed_columns(&error), &job.work) {
-                    self.known.forget(&reader.statement);
+                    reader.read.plain.withdraw(&reader.statement.values);
                 }
                 step.failed(job.id, error);
             }
@@ -478,7 +473,7 @@ impl Session {
             return None;
         };
         let Reader {
-            described: Some(described),
+            words: Some(words),
             reading,
             ..
         } = &mut **reader
@@ -496,7 +491,10 @@ impl Session {
                 shapes: &mut self.shapes,
                 step,
             },
-            exact: Some(&**described).filter(|described| !described.is_plain()),
+            exact: match words {
+                Words::Own => None,
+                Words::Exact(columns) => Some(&*columns),
+            },
         })
     }
 
@@ -536,7 +534,7 @@ impl Session {
                 job.rows = manifest.total_row_count.unwrap_or_default();
                 job.taken = 0;
                 if let Work::Query(reader) = &job.work {
-                    match &reader.described {
+                    match &reader.words {
                         None if manifest.truncated => return Err(crate::types::too_long()),
                         None => {}
                         Some(_) => told?,
@@ -583,7 +581,7 @@ impl Session {
     ) -> Goes {
         match (&mut job.work, chunk) {
             // Others were told while they were read.
-            (Work::Query(reader), Some(chunk)) if reader.described.is_none() => {
+            (Work::Query(reader), Some(chunk)) if reader.words.is_none() => {
                 reader.description.take(chunk)?;
             }
             (Work::Catalog(listing), chunk) => {
@@ -632,14 +630,23 @@ impl Session {
     /// A statement has ended well: the next one of its request, or the end.
     fn finished(&mut self, job: &mut Job, step: &mut Step) -> Goes {
         match &mut job.work {
-            Work::Query(reader) if reader.described.is_none() => {
-                let description = Rc::new(std::mem::take(&mut reader.description));
+            Work::Query(reader) if reader.words.is_none() => {
+                let description = std::mem::take(&mut reader.description);
                 if description.columns.is_empty() {
                     return Err(malformed());
                 }
                 description.is_exact()?;
-                self.known.add(&reader.statement, job.now, &description);
-                reader.described = Some(description);
+                let (plain, values) = (&reader.read.plain, &reader.statement.values);
+                reader.words = Some(match description.is_plain() {
+                    true => {
+                        plain.give(values, job.now);
+                        Words::Own
+                    }
+                    false => {
+                        plain.withdraw(values);
+                        Words::Exact(description)
+                    }
+                });
                 self.begin(job, step)
             }
             Work::Ping { ping, is_probed } if !*is_probed => {

@@ -11,6 +11,7 @@ use souk_sdk::statements::{
 };
 use souk_sdk::{Error, Value};
 
+use crate::described::Plain;
 use crate::parameters::{self, Bound};
 
 /// What a query begins with.
@@ -48,7 +49,7 @@ const fn text_in(mark: char) -> Quote {
 }
 
 /// A statement as it is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Prepared {
     pub text: String,
     pub values: Vec<Bound>,
@@ -57,15 +58,26 @@ pub struct Prepared {
 }
 
 /// What a text is, whatever its values are.
-pub fn read(text: &str) -> Result<Places, Error> {
+#[derive(Debug)]
+pub struct Read {
+    places: Places,
+    /// For which values it is asked without being described before.
+    pub plain: Plain,
+}
+
+pub fn read(text: &str) -> Result<Read, Error> {
     let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
     is_clear(&query)?;
     only_reads(&query)?;
-    Ok(query.places())
+    Ok(Read {
+        places: query.places(),
+        plain: Plain::default(),
+    })
 }
 
 /// A text that was read, and its values, as Databricks takes them.
-pub fn prepare(text: &str, places: &Places, values: &[Value]) -> Result<Prepared, Error> {
+pub fn prepare(text: &str, read: &Read, values: &[Value]) -> Result<Prepared, Error> {
+    let places = &read.places;
     places.takes(values.len())?;
     // As the last line it stands in no text and in no comment.
     let callers = callers_values(places.statement(text), values.len());
@@ -217,7 +229,11 @@ mod tests {
             prepared.text,
             "SELECT :souk_1::int, 'it\\'s ?', \"?\", `?`, :souk_2 -- ?\n"
         );
-        let kinds: Vec<_> = prepared.values.iter().map(|value| &*value.kind).collect();
+        let kinds: Vec<_> = prepared
+            .values
+            .iter()
+            .map(|value| value.kind.to_string())
+            .collect();
         assert_eq!(kinds, ["BIGINT", "STRING"]);
         assert_eq!(prepare("SELECT 1 ; -- end", &[]).unwrap().text, "SELECT 1 ");
         let wrong = prepare("SELECT ?", &values).unwrap_err();
@@ -237,7 +253,11 @@ mod tests {
         let prepared = prepare("SELECT a FROM t WHERE b = ?\nLIMIT ? OFFSET ?", &values);
         let prepared = prepared.unwrap();
         assert!(prepared.text.ends_with("\nLIMIT :souk_2 OFFSET :souk_3"));
-        let kinds: Vec<_> = prepared.values.iter().map(|value| &*value.kind).collect();
+        let kinds: Vec<_> = prepared
+            .values
+            .iter()
+            .map(|value| value.kind.to_string())
+            .collect();
         assert_eq!(kinds, ["BIGINT", "INT", "INT"]);
         let far = [Value::Int64(41), Value::Int64(1 << 31)];
         let far = prepare("SELECT a FROM t\nLIMIT ? OFFSET ?", &far);
