@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
-use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse, json};
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use souk_sdk::json::{self, Reader, once, once_raw, once_text};
+use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 use crate::errors::unreadable;
 use crate::rows::{Row, Rows};
@@ -19,25 +19,86 @@ const DESCRIBED_BYTES_MAX: usize = 4 << 20;
 const ROW_TYPE_BYTES_MAX: usize = 8 << 20;
 
 /// Of a statement that goes on, or has ended well.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub struct Head<'a> {
-    pub statement_handle: Option<String>,
+    pub statement_handle: Option<Cow<'a, str>>,
     /// Once it has ended.
-    #[serde(borrow)]
     pub result_set_meta_data: Option<MetaData<'a>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct MetaData<'a> {
     pub num_rows: u64,
-    /// What [`columns`] reads, where that is not known.
-    #[serde(borrow)]
-    pub row_type: &'a RawValue,
-    /// How many there are is all that is needed.
-    #[serde(default)]
-    pub partition_info: Vec<IgnoredAny>,
+    /// As it stands: what [`columns`] reads, where that is not known.
+    pub row_type: &'a str,
+    /// Parts that the result has; at least one.
+    pub partitions: usize,
+}
+
+impl<'a> Head<'a> {
+    /// What stands in an answer beside its rows.
+    pub fn of(body: &'a Body<'_>) -> Result<Head<'a>, Error> {
+        let mut head = Head::default();
+        let read = json::members(&body.0, |name, from| head.member(name, from, once_raw));
+        read.map_err(unreadable)?;
+        Ok(head)
+    }
+
+    /// Takes a member of an answer, but for its rows; `row_type` takes what describes those.
+    pub fn member(
+        &mut self,
+        name: &str,
+        from: &mut Reader<'a>,
+        row_type: impl FnMut(&mut Option<&'a str>, &mut Reader<'a>) -> serde_json::Result<()>,
+    ) -> serde_json::Result<()> {
+        match name {
+            "statementHandle" => once_text(&mut self.statement_handle, from),
+            "resultSetMetaData" if self.result_set_meta_data.is_some() => {
+                Err(serde_json::Error::duplicate_field("resultSetMetaData"))
+            }
+            "resultSetMetaData" => {
+                if !from.null()? {
+                    self.result_set_meta_data = Some(MetaData::read(from, row_type)?);
+                }
+                Ok(())
+            }
+            _ => from.skip(),
+        }
+    }
+}
+
+impl<'a> MetaData<'a> {
+    fn read(
+        from: &mut Reader<'a>,
+        mut row_type: impl FnMut(&mut Option<&'a str>, &mut Reader<'a>) -> serde_json::Result<()>,
+    ) -> serde_json::Result<MetaData<'a>> {
+        let (mut num_rows, mut described, mut partitions) = (None, None, None);
+        from.object(|name, value| match name {
+            "numRows" => once(&mut num_rows, value),
+            "rowType" => row_type(&mut described, value),
+            "partitionInfo" => count(&mut partitions, value),
+            _ => value.skip(),
+        })?;
+        let missing = serde_json::Error::missing_field;
+        Ok(MetaData {
+            num_rows: num_rows.ok_or_else(|| missing("numRows"))?,
+            row_type: described.ok_or_else(|| missing("rowType"))?,
+            partitions: partitions.unwrap_or_default().max(1),
+        })
+    }
+}
+
+/// Takes a list that may stand once, of which only the length matters.
+fn count(place: &mut Option<usize>, from: &mut Reader<'_>) -> serde_json::Result<()> {
+    if place.is_some() {
+        return Err(serde_json::Error::duplicate_field("partitionInfo"));
+    }
+    let mut length = 0;
+    from.list("parts of a result", |part| {
+        length += 1;
+        part.skip()
+    })?;
+    *place = Some(length);
+    Ok(())
 }
 
 /// The columns of a result, of which there is at least one.
@@ -108,11 +169,6 @@ impl<'a> Body<'a> {
 
     pub fn text(&self) -> Result<&str, Error> {
         json::utf8(&self.0).map_err(unreadable)
-    }
-
-    /// What stands in it beside its rows.
-    pub fn read<'b, T: Deserialize<'b>>(&'b self) -> Result<T, Error> {
-        json::read(&self.0).map_err(unreadable)
     }
 
     /// Hands on one row after the other, until one is refused.
@@ -196,8 +252,8 @@ mod tests {
             let text =
                 format!("{{\"resultSetMetaData\":{{\"numRows\":1,\"rowType\":{row_type}}}}}");
             let body = Body(text.as_bytes().into());
-            let head: Head<'_> = body.read().unwrap();
-            columns(head.result_set_meta_data.unwrap().row_type.get())
+            let head = Head::of(&body)?;
+            columns(head.result_set_meta_data.unwrap().row_type)
         };
         let column = r#"{"name":"a","type":"text","of":"tomorrow"}"#;
         assert_eq!(described(&format!("[{column}]")).unwrap().len(), 1);

@@ -2,7 +2,7 @@
 //! before them; where it does not, they are kept as they stand until it has. Parts that come compressed are told as they are unpacked.
 
 use serde::de::Error as _;
-use souk_sdk::json::{self, Answer, Reader, Telling, once};
+use souk_sdk::json::{self, Answer, Reader, Telling};
 use souk_sdk::{Error, Limits, Step};
 
 use crate::answers::{self, Body, Head, MetaData};
@@ -84,16 +84,12 @@ impl Parts {
     /// A part of so many rows was told. With the first one comes how many there are.
     fn told(&mut self, rows: u64, described: Option<&MetaData<'_>>) {
         if let (0, Some(described)) = (self.count, described) {
-            self.count = partitions(described);
+            self.count = described.partitions;
             self.rows = described.num_rows;
         }
         self.came += rows;
         self.next += 1;
     }
-}
-
-fn partitions(described: &MetaData<'_>) -> usize {
-    described.partition_info.len().max(1)
 }
 
 /// Reads an answer. Its rows are told if they are wanted and described, by it or by one before, with the first ones the columns.
@@ -126,10 +122,12 @@ impl<'a> Page<'a, '_> {
         match from.is_list() {
             true => self.data(&mut from)?,
             false => from.object(|name, value| match name {
-                "statementHandle" => once(&mut self.head.statement_handle, value),
-                "resultSetMetaData" => once(&mut self.head.result_set_meta_data, value),
                 "data" => self.data(value),
-                _ => value.skip(),
+                _ => {
+                    let rows = &self.rows;
+                    let head = &mut self.head;
+                    head.member(name, value, |place, from| rows.description(place, from))
+                }
             })?,
         }
         from.end()
@@ -179,13 +177,174 @@ fn tell(
         if described.num_rows > u64::from(rows_max) {
             return Err(Error::too_many_rows(rows_max));
         }
-        if partitions(described) > PARTITIONS_MAX {
+        if described.partitions > PARTITIONS_MAX {
             return Err(malformed());
         }
-        let row_type = described.row_type.get();
+        let row_type = described.row_type;
         shapes.of(row_type.as_bytes(), || {
             Ok(types::columns(&answers::columns(row_type)?))
         })
     })?;
     telling.rows(from, |from, table| table.rows(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::results::Shapes;
+    use souk_sdk::{Column, ColumnType, Event, HttpResponse};
+
+    /// Results of one session, one after the other.
+    #[derive(Default)]
+    struct Session {
+        shapes: Shapes<Type>,
+    }
+
+    impl Session {
+        /// What the answer to a statement tells: `c` for columns, `s` for those that the host knows, or how many rows a batch has.
+        fn reads(&mut self, document: &str) -> Result<String, Error> {
+            let response = HttpResponse {
+                id: 1,
+                status: 200,
+                headers: Vec::new(),
+                body: document.as_bytes().to_vec(),
+            };
+            let limits = Limits {
+                rows_max: 100,
+                bytes_max: 1 << 20,
+                timeout_ms: 1,
+            };
+            let (mut reading, mut step) = (Reading::default(), Step::default());
+            let wanted = Wanted {
+                telling: Telling {
+                    id: 7,
+                    limits: &limits,
+                    reading: &mut reading.rows,
+                    shapes: &mut self.shapes,
+                    step: &mut step,
+                },
+                parts: &mut reading.parts,
+            };
+            answer(&Body::of(&response)?, Some(wanted))?;
+            reading.parts.next()?;
+            let (_, events) = step.into_parts();
+            let told = events.into_iter().map(|event| match event {
+                Event::Columns(shape) if shape.columns.is_some() => "c".to_owned(),
+                Event::Columns(_) => "s".to_owned(),
+                Event::Batch(rows) => rows.batch.rows.to_string(),
+                other => panic!("{other:?}"),
+            });
+            Ok(told.collect())
+        }
+    }
+
+    const COLUMN: &str = r#"[{"name":"N","type":"fixed","precision":18,"scale":0}]"#;
+
+    /// An answer of two rows, of which the columns are described so.
+    fn answers(row_type: &str) -> String {
+        format!(
+            r#"{{"resultSetMetaData":{{"numRows":2,"rowType":{row_type},"partitionInfo":[{{}}]}},"data":[["1"],[null]],"statementHandle":"a"}}"#
+        )
+    }
+
+    /// A description is known by its bytes, and by all of them: what it says is not looked at again.
+    #[test]
+    fn what_is_known_is_not_read_again() {
+        let mut session = Session::default();
+        assert_eq!(session.reads(&answers(COLUMN)).unwrap(), "c2");
+        assert_eq!(session.reads(&answers(COLUMN)).unwrap(), "s2");
+        // With a blank more it is another one, which is read.
+        let other = COLUMN.replace(',', ", ");
+        assert_eq!(session.reads(&answers(&other)).unwrap(), "c2");
+        assert_eq!(session.reads(&answers(&other)).unwrap(), "s2");
+        // No columns: it is taken only where it is known.
+        let nobodys = r#"[{"of":"nobody"}]"#;
+        assert!(session.reads(&answers(nobodys)).is_err());
+        let column = Column {
+            name: "N".to_owned(),
+            kind: ColumnType::Int64,
+            nullable: true,
+            native: "NUMBER(18,0)".to_owned(),
+        };
+        let columns = vec![column];
+        session
+            .shapes
+            .add(nobodys.as_bytes(), columns, vec![Type::Int64]);
+        assert_eq!(session.reads(&answers(nobodys)).unwrap(), "c2");
+    }
+
+    /// Whether a description is known decides nothing of what an answer is, whatever is wrong with it.
+    #[test]
+    fn a_wrong_answer_is_wrong_for_who_knows_its_columns() {
+        let document = answers(COLUMN);
+        let mut taken = 0;
+        let mut look = |spoilt: &str| {
+            let mut knows = Session::default();
+            knows.reads(&document).unwrap();
+            let (first, again) = (Session::default().reads(spoilt), knows.reads(spoilt));
+            match (first, again) {
+                (Ok(first), Ok(again)) => {
+                    assert_eq!(first.replace('c', "s"), again.replace('c', "s"), "{spoilt}");
+                    taken += 1;
+                }
+                (Err(first), Err(again)) => assert_eq!(first.code, again.code, "{spoilt}"),
+                (first, again) => panic!("{first:?} and {again:?} of {spoilt}"),
+            }
+        };
+        for at in 0..document.len() {
+            look(&document[..at]);
+            for other in "{}[]\",:\\0 é\u{1}".chars() {
+                let mut spoilt = document.clone();
+                spoilt.insert(at, other);
+                look(&spoilt);
+                spoilt.remove(at);
+                spoilt.replace_range(at..at + 1, other.encode_utf8(&mut [0; 4]));
+                look(&spoilt);
+            }
+        }
+        assert!(taken > 100, "{taken}");
+    }
+
+    /// Each is an error of the source's, whether the description in it is known or not.
+    #[test]
+    fn what_describes_nothing_is_refused() {
+        let meta = |members: &str| format!(r#"{{"resultSetMetaData":{members},"data":[["1"]]}}"#);
+        let twice = format!(r#"{{"numRows":1,"rowType":{COLUMN},"rowType":{COLUMN}}}"#);
+        let once = format!(r#"{{"numRows":1,"rowType":{COLUMN}}}"#);
+        assert!(Session::default().reads(&meta(&once)).is_ok());
+        for document in [
+            meta("{}"),
+            meta("[]"),
+            meta("7"),
+            meta(r#""secret""#),
+            meta(r#"{"numRows":1}"#),
+            meta(r#"{"numRows":1,"rowType":null}"#),
+            meta(r#"{"numRows":1,"rowType":[]}"#),
+            meta(r#"{"numRows":1,"rowType":{}}"#),
+            meta(r#"{"numRows":1,"rowType":"secret"}"#),
+            meta(r#"{"numRows":1,"rowType":["secret"]}"#),
+            meta(&format!(r#"{{"rowType":{COLUMN}}}"#)),
+            meta(&once.replace(":1,", ":null,")),
+            meta(&once.replace(":1,", ":-1,")),
+            meta(&once.replace(":1,", ":1.5,")),
+            meta(&once.replace(":1,", r#":1,"partitionInfo":null,"#)),
+            meta(&once.replace(":1,", r#":1,"partitionInfo":{},"#)),
+            meta(&once.replace(":1,", r#":1,"partitionInfo":[],"partitionInfo":[],"#)),
+            meta(&twice),
+            meta(&once).replace(
+                r#","data""#,
+                &format!(r#","resultSetMetaData":{once},"data""#),
+            ),
+            meta(&once).replace("]]}", "]],\"statementHandle\":7}"),
+        ] {
+            for is_known in [false, true] {
+                let mut session = Session::default();
+                if is_known {
+                    session.reads(&answers(COLUMN)).unwrap();
+                }
+                let error = session.reads(&document).unwrap_err();
+                assert_eq!(error.code, "malformed_answer", "{document}");
+            }
+        }
+    }
 }

@@ -465,7 +465,7 @@ impl Session {
                 let (head, told) = match reading::answer(&body, self.wanted(job, step)) {
                     Ok(head) => (head, Ok(())),
                     // Its name may stand behind what is refused.
-                    Err(error) => (body.read()?, Err(error)),
+                    Err(error) => (Head::of(&body)?, Err(error)),
                 };
                 let is_over = head.result_set_meta_data.is_some();
                 job.handle = Some(handle(&head)?);
@@ -481,7 +481,8 @@ impl Session {
                 }
             }
             (202, Stage::Ask | Stage::Wait) => {
-                job.handle = Some(handle(&Body::of(&response)?.read()?)?);
+                let body = Body::of(&response)?;
+                job.handle = Some(handle(&Head::of(&body)?)?);
                 job.asked = Asked::default();
                 if job.is_cancelled {
                     return Err(cancelled());
@@ -671,7 +672,7 @@ fn goes_on_as(response: &HttpResponse) -> Option<String> {
         return None;
     }
     let body = Body::of(response).ok()?;
-    let head: Head<'_> = body.read().ok()?;
+    let head = Head::of(&body).ok()?;
     match head.result_set_meta_data {
         Some(_) => None,
         None => handle(&head).ok(),
