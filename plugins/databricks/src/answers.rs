@@ -1,5 +1,6 @@
 //! What the API answers, as far as it is read.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,7 +26,7 @@ const ESCAPE_BYTES_MAX: usize = 12;
 
 /// Of a statement: how it is with it, and its first rows.
 pub struct Statement<'a> {
-    pub statement_id: String,
+    pub statement_id: Cow<'a, str>,
     pub status: Status,
     pub manifest: Option<Manifest<'a>>,
     pub result: Option<Chunk<'a>>,
@@ -54,22 +55,12 @@ pub struct Told {
 }
 
 /// What a result is made of.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub struct Manifest<'a> {
-    #[serde(borrow, deserialize_with = "part")]
-    pub schema: Schema<'a>,
-    /// Rows were left out.
-    #[serde(default, deserialize_with = "short")]
-    pub truncated: bool,
-    /// Of all chunks.
-    #[serde(default, deserialize_with = "short")]
-    pub total_row_count: Option<u64>,
-}
-
-#[derive(Deserialize)]
-pub struct Schema<'a> {
-    #[serde(borrow)]
-    pub columns: Option<&'a RawValue>,
+    /// What describes its columns, as it stands.
+    pub columns: Option<&'a str>,
+    truncated: Option<Short<bool>>,
+    total_row_count: Option<Short<u64>>,
 }
 
 /// Rows, and where there are more.
@@ -110,7 +101,7 @@ impl Status {
 impl Statement<'_> {
     /// Its id, if it may stand in a path.
     pub fn id(&self) -> Result<&str, Error> {
-        let id = self.statement_id.as_str();
+        let id = &*self.statement_id;
         let is_id = (1..=ID_BYTES_MAX).contains(&id.len())
             && id
                 .bytes()
@@ -119,6 +110,42 @@ impl Statement<'_> {
             true => Ok(id),
             false => Err(malformed()),
         }
+    }
+}
+
+impl<'a> Manifest<'a> {
+    /// Reads one; `described` takes what describes the columns.
+    pub fn read(
+        from: &mut Reader<'a>,
+        mut described: impl FnMut(&mut Option<&'a str>, &mut Reader<'a>) -> serde_json::Result<()>,
+    ) -> serde_json::Result<Manifest<'a>> {
+        let (mut manifest, mut has_schema) = (Manifest::default(), false);
+        from.object(|name, value| match name {
+            "schema" if std::mem::replace(&mut has_schema, true) => {
+                Err(serde_json::Error::duplicate_field("schema"))
+            }
+            "schema" => value.object(|name, value| match name {
+                "columns" => described(&mut manifest.columns, value),
+                _ => value.skip(),
+            }),
+            "truncated" => once(&mut manifest.truncated, value),
+            "total_row_count" => once(&mut manifest.total_row_count, value),
+            _ => value.skip(),
+        })?;
+        match has_schema {
+            true => Ok(manifest),
+            false => Err(serde_json::Error::missing_field("schema")),
+        }
+    }
+
+    /// Whether rows were left out.
+    pub fn is_truncated(&self) -> bool {
+        self.truncated.as_ref().is_some_and(|truncated| truncated.0)
+    }
+
+    /// The rows of all chunks.
+    pub fn total_row_count(&self) -> Option<u64> {
+        self.total_row_count.as_ref().map(|rows| rows.0)
     }
 }
 

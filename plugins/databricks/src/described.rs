@@ -97,15 +97,18 @@ impl Description {
         text
     }
 
-    /// What tells it from others.
-    pub fn key(&self) -> Vec<u8> {
+    /// What tells it from others, where the API describes the result in its other words like this. No such description begins so.
+    pub fn key(&self, sent: &str) -> Vec<u8> {
         let mut key = vec![b'='];
+        key.extend_from_slice(&(self.columns.len() as u64).to_le_bytes());
         for (name, kind) in &self.columns {
             for part in [name, kind] {
                 key.extend_from_slice(&(part.len() as u64).to_le_bytes());
                 key.extend_from_slice(part.as_bytes());
             }
         }
+        // Nothing stands behind it.
+        key.extend_from_slice(sent.as_bytes());
         key
     }
 }
@@ -253,7 +256,8 @@ mod tests {
     #[test]
     fn descriptions_are_told_apart() {
         let one = description(&["int", "string"]);
-        assert_eq!(one.key(), description(&["int", "string"]).key());
-        assert_ne!(one.key(), description(&["string", "int"]).key());
+        assert_eq!(one.key("[]"), description(&["int", "string"]).key("[]"));
+        assert_ne!(one.key("[]"), description(&["string", "int"]).key("[]"));
+        assert_ne!(one.key("[]"), one.key("[ ]"));
     }
 }

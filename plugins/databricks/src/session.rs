@@ -531,15 +531,15 @@ impl Session {
                 self.looks.ended(&job.look);
                 let manifest = statement.manifest.as_ref().ok_or_else(malformed)?;
                 // Who does not say how many there are has none.
-                job.rows = manifest.total_row_count.unwrap_or_default();
+                job.rows = manifest.total_row_count().unwrap_or_default();
                 job.taken = 0;
                 if let Work::Query(reader) = &job.work {
                     match &reader.words {
-                        None if manifest.truncated => return Err(crate::types::too_long()),
+                        None if manifest.is_truncated() => return Err(crate::types::too_long()),
                         None => {}
                         Some(_) => told?,
                     }
-                } else if manifest.truncated {
+                } else if manifest.is_truncated() {
                     return Err(Error::too_many_rows(job.limits.rows_max));
                 }
                 self.chunk(job, &id, 0, statement.result.as_ref(), step)
