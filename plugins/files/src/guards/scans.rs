@@ -3,7 +3,7 @@
 //! DataFusion moves what is selected below a filter, and from there into what reads the file. Where the row groups are too large to be filtered
 //! while they are read (`tables::parquet`), that would compute it of all rows.
 
-use super::is_read;
+use super::first::is_read;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
