@@ -17,7 +17,8 @@
 mod moments;
 mod spans;
 
-use crate::computed::{Task, call, quotient};
+use crate::computed::quotients::quotient;
+use crate::computed::{Task, call};
 use crate::plans;
 use crate::zones;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};

@@ -2,21 +2,19 @@
 //!
 //! Start reading at [`Task`].
 
+pub mod lengths;
+pub mod quotients;
+
 use crate::errors;
 use crate::floats;
 use crate::types;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Int32Array};
+use datafusion::arrow::array::{ArrayRef, AsArray, Datum};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub};
-use datafusion::arrow::compute::{DatePart, cast, date_part, interleave, try_binary};
-use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int64Type,
-    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, TimeUnit,
-    i256,
-};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as Planned;
-use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
@@ -24,6 +22,8 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 use datafusion::physical_expr_common::datum::apply;
+use lengths::{INTERVAL, NANOS, PART_DIGITS, extreme, micros, nanos, of_whole_days};
+use quotients::{divided, quotient, unlike};
 use souk_sdk::Error;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -232,114 +232,6 @@ impl ScalarUDFImpl for Function {
 
 /// Seconds from 1970 to the end of what 64 bits of nanoseconds hold.
 const SECONDS_END: f64 = 9_223_372_036.0;
-const NANOS_A_DAY: i64 = 86_400_000_000_000;
-const MILLIS_A_DAY: i32 = 86_400_000;
-
-/// Of 128 bits, which no span outgrows.
-const NANOS: DataType = DataType::Decimal128(38, 0);
-const DAYS_A_MONTH: i128 = 30;
-
-/// What spans are made alike as.
-pub const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
-
-/// How long intervals and durations are.
-pub fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
-    let days = |days: i128| days * i128::from(NANOS_A_DAY);
-    let nanos = match spans.data_type() {
-        DataType::Interval(IntervalUnit::MonthDayNano) => spans
-            .as_primitive::<IntervalMonthDayNanoType>()
-            .unary::<_, Decimal128Type>(|span| {
-                let whole = i128::from(span.months) * DAYS_A_MONTH + i128::from(span.days);
-                days(whole) + i128::from(span.nanoseconds)
-            }),
-        DataType::Interval(IntervalUnit::DayTime) => spans
-            .as_primitive::<IntervalDayTimeType>()
-            .unary::<_, Decimal128Type>(|span| {
-            days(span.days.into()) + i128::from(span.milliseconds) * 1_000_000
-        }),
-        DataType::Interval(IntervalUnit::YearMonth) => spans
-            .as_primitive::<IntervalYearMonthType>()
-            .unary::<_, Decimal128Type>(|months| days(i128::from(months) * DAYS_A_MONTH)),
-        DataType::Duration(unit) => {
-            let unit: i128 = match unit {
-                TimeUnit::Second => 1_000_000_000,
-                TimeUnit::Millisecond => 1_000_000,
-                TimeUnit::Microsecond => 1_000,
-                TimeUnit::Nanosecond => 1,
-            };
-            let units = cast(spans, &DataType::Int64)?;
-            let units = units.as_primitive::<Int64Type>();
-            units.unary::<_, Decimal128Type>(|units| i128::from(units) * unit)
-        }
-        _ => return Err(errors::through(nothing())),
-    };
-    Ok(Arc::new(nanos.with_data_type(NANOS)))
-}
-
-/// Of the intervals of each row the longest one, or the shortest.
-fn extreme(spans: &[ColumnarValue], is_greatest: bool) -> Planned<ColumnarValue> {
-    let mut kinds = spans.iter();
-    let is_one = kinds.all(|span| matches!(span, ColumnarValue::Scalar(_)));
-    let spans = ColumnarValue::values_to_arrays(spans)?;
-    let lengths: Vec<ArrayRef> = spans.iter().map(nanos).collect::<Planned<_>>()?;
-    let lengths = lengths.iter().map(|lengths| lengths.as_primitive());
-    let lengths: Vec<&Decimal128Array> = lengths.collect();
-    let best = |row: usize| {
-        let mut best: Option<(i128, usize)> = None;
-        for (at, lengths) in lengths.iter().enumerate() {
-            if !lengths.is_valid(row) {
-                continue;
-            }
-            let length = lengths.value(row);
-            let is_better = best.is_none_or(|(before, _)| match is_greatest {
-                true => length > before,
-                false => length < before,
-            });
-            if is_better {
-                best = Some((length, at));
-            }
-        }
-        (best.map_or(0, |(_, at)| at), row)
-    };
-    let rows = spans.first().map_or(0, |spans| spans.len());
-    let rows: Vec<(usize, usize)> = (0..rows).map(best).collect();
-    let spans: Vec<&dyn Array> = spans.iter().map(|spans| spans.as_ref()).collect();
-    let chosen = interleave(&spans, &rows)?;
-    Ok(match is_one {
-        true => ColumnarValue::Scalar(ScalarValue::try_from_array(&chosen, 0)?),
-        false => ColumnarValue::Array(chosen),
-    })
-}
-
-/// Of a number of microseconds in a minute.
-const PART_DIGITS: u8 = 8;
-const NANOS_A_MINUTE: i64 = 60_000_000_000;
-
-/// The microseconds of moments, times and spans since their last whole minute.
-fn micros(moments: &ArrayRef) -> Planned<Decimal128Array> {
-    let of_span = |nanos: i64| i128::from(nanos % NANOS_A_MINUTE / 1_000);
-    match moments.data_type() {
-        DataType::Interval(IntervalUnit::MonthDayNano) => Ok(moments
-            .as_primitive::<IntervalMonthDayNanoType>()
-            .unary(|span| of_span(span.nanoseconds))),
-        DataType::Duration(_) => {
-            let spans = nanos(moments)?;
-            let spans = spans.as_primitive::<Decimal128Type>();
-            Ok(spans.unary(|nanos| nanos % i128::from(NANOS_A_MINUTE) / 1_000))
-        }
-        _ => {
-            let seconds = date_part(moments, DatePart::Second)?;
-            let rest = date_part(moments, DatePart::Nanosecond)?;
-            let (seconds, rest) = (seconds.as_primitive(), rest.as_primitive());
-            let micros = |second: i32, nanos: i32| {
-                Ok(i128::from(second) * 1_000_000 + i128::from(nanos) / 1_000)
-            };
-            Ok(try_binary::<&Int32Array, &Int32Array, _, Decimal128Type>(
-                seconds, rest, micros,
-            )?)
-        }
-    }
-}
 
 fn even(floats: &ArrayRef) -> Planned<ArrayRef> {
     let whole: ArrayRef = match floats.data_type() {
@@ -354,170 +246,6 @@ fn even(floats: &ArrayRef) -> Planned<ArrayRef> {
         _ => return Err(errors::through(nothing())),
     };
     Ok(whole)
-}
-
-/// Digits that a quotient has behind the point, if they leave room for those before it: rates of millions are told, and a few quotients can
-/// be multiplied with each other.
-const QUOTIENT_SCALE: i16 = 10;
-/// How many more a quotient has at least than what is divided, as far as that.
-const SCALE_MORE: i16 = 4;
-const DECIMAL_DIGITS: i16 = 38;
-
-/// How decimals are divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quotient {
-    divided: (u8, i8),
-    by: (u8, i8),
-    digits: u8,
-    scale: i8,
-}
-
-impl Quotient {
-    fn data_type(self) -> DataType {
-        DataType::Decimal128(self.digits, self.scale)
-    }
-}
-
-/// `None` where DataFusion divides: whole numbers, floats, and decimals of other widths.
-pub fn quotient(divided: &DataType, by: &DataType) -> Option<Quotient> {
-    if !divided.is_decimal() && !by.is_decimal() {
-        return None;
-    }
-    let (divided, by) = (digits(divided)?, digits(by)?);
-    let (scale, less) = (i16::from(divided.1), i16::from(by.1));
-    let before = i16::from(divided.0) - scale + less;
-    let most = scale.max(QUOTIENT_SCALE.min(scale + SCALE_MORE));
-    let scale = most.max(QUOTIENT_SCALE.min(DECIMAL_DIGITS - before));
-    let digits = DECIMAL_DIGITS.min(before + scale);
-    Some(Quotient {
-        divided,
-        by,
-        digits: u8::try_from(digits).ok()?,
-        scale: i8::try_from(scale).ok()?,
-    })
-}
-
-/// Digits of a decimal, and of those the ones behind the point.
-fn digits(kind: &DataType) -> Option<(u8, i8)> {
-    match kind {
-        DataType::Decimal128(digits, scale) if *scale >= 0 => Some((*digits, *scale)),
-        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
-        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
-        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
-        DataType::Int64 | DataType::UInt64 => Some((20, 0)),
-        _ => None,
-    }
-}
-
-/// As what DataFusion divides others, and what comes of it. What a UNION is of is known late: decimals may have become floats since.
-fn unlike(divided: &DataType, by: &DataType) -> Planned<(DataType, DataType, DataType)> {
-    let alike = BinaryTypeCoercer::new(divided, &Operator::Divide, by);
-    let (divided, by) = alike.get_input_types()?;
-    Ok((divided, by, alike.get_result_type()?))
-}
-
-fn divided(divided: ColumnarValue, by: ColumnarValue) -> Planned<ColumnarValue> {
-    let kinds = (divided.data_type(), by.data_type());
-    if quotient(&kinds.0, &kinds.1).is_none() {
-        let (kind, of_by, of_quotient) = unlike(&kinds.0, &kinds.1)?;
-        let (divided, by) = (divided.cast_to(&kind, None)?, by.cast_to(&of_by, None)?);
-        let quotients = computed(Operator::Divide, &divided, &by)?;
-        return match of_quotient.is_floating() {
-            true => each(&quotients, floats::leveled),
-            false => Ok(quotients),
-        };
-    }
-    let is_one = matches!(
-        (&divided, &by),
-        (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
-    );
-    let numbers = ColumnarValue::values_to_arrays(&[divided, by])?;
-    let [divided, by] = numbers.as_slice() else {
-        return Err(errors::through(nothing()));
-    };
-    let kind = quotient(divided.data_type(), by.data_type());
-    let kind = kind.ok_or_else(|| errors::through(nothing()))?;
-    let quotients = quotients(divided, by, kind)?;
-    Ok(match is_one {
-        true => ColumnarValue::Scalar(ScalarValue::try_from_array(&quotients, 0)?),
-        false => ColumnarValue::Array(Arc::new(quotients)),
-    })
-}
-
-fn quotients(divided: &ArrayRef, by: &ArrayRef, kind: Quotient) -> Planned<Decimal128Array> {
-    let decimals = |numbers: &ArrayRef, (digits, scale)| {
-        let kind = DataType::Decimal128(digits, scale);
-        cast(numbers, &kind)
-    };
-    let (divided, by) = (decimals(divided, kind.divided)?, decimals(by, kind.by)?);
-    let more = i16::from(kind.scale) - i16::from(kind.divided.1) + i16::from(kind.by.1);
-    let more = u32::try_from(more).map_err(|_| errors::through(nothing()))?;
-    let greatest = 10_i128.pow(u32::from(kind.digits)) - 1;
-    let quotients = try_binary::<_, _, _, Decimal128Type>(
-        divided.as_primitive::<Decimal128Type>(),
-        by.as_primitive::<Decimal128Type>(),
-        |divided, by| {
-            if by == 0 {
-                return Err(ArrowError::DivideByZero);
-            }
-            let quotient = nearest(divided, by, more);
-            let quotient = quotient.filter(|number| number.abs() <= greatest);
-            quotient.ok_or_else(|| {
-                ArrowError::ArithmeticOverflow(format!("{divided} / {by} has too many digits"))
-            })
-        },
-    )?;
-    Ok(quotients.with_data_type(kind.data_type()))
-}
-
-/// `divided * 10^more / by`, of which a half goes away from zero; `None` if it has more than 128 bits.
-fn nearest(divided: i128, by: i128, more: u32) -> Option<i128> {
-    let short = 10_i128.checked_pow(more);
-    if let Some(divided) = short.and_then(|power| divided.checked_mul(power)) {
-        let (quotient, rest) = (divided.checked_div(by)?, divided.checked_rem(by)?);
-        let is_half = rest.unsigned_abs() >= by.unsigned_abs() - rest.unsigned_abs();
-        return Some(match is_half {
-            true if (divided < 0) == (by < 0) => quotient + 1,
-            true => quotient - 1,
-            false => quotient,
-        });
-    }
-    let power = i256::from_i128(10).checked_pow(more)?;
-    let divided = i256::from_i128(divided).checked_mul(power)?;
-    let by = i256::from_i128(by);
-    let (quotient, rest) = (divided.checked_div(by)?, divided.checked_rem(by)?);
-    let rest = rest.wrapping_abs();
-    let away = match rest.checked_add(rest)? >= by.wrapping_abs() {
-        true if divided.is_negative() == by.is_negative() => i256::ONE,
-        true => i256::MINUS_ONE,
-        false => i256::ZERO,
-    };
-    quotient.checked_add(away)?.to_i128()
-}
-
-/// Refuses intervals of which a date would lose something.
-pub fn of_whole_days(value: &ColumnarValue) -> Planned<()> {
-    let array = match value {
-        ColumnarValue::Array(array) => array.clone(),
-        ColumnarValue::Scalar(value) => value.to_array()?,
-    };
-    let is_whole = match array.data_type() {
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let intervals = array.as_primitive::<IntervalMonthDayNanoType>();
-            let mut intervals = intervals.iter().flatten();
-            intervals.all(|interval| interval.nanoseconds % NANOS_A_DAY == 0)
-        }
-        DataType::Interval(IntervalUnit::DayTime) => {
-            let intervals = array.as_primitive::<IntervalDayTimeType>();
-            let mut intervals = intervals.iter().flatten();
-            intervals.all(|interval| interval.milliseconds % MILLIS_A_DAY == 0)
-        }
-        _ => true,
-    };
-    match is_whole {
-        true => Ok(()),
-        false => Err(errors::through(errors::date_with_hours())),
-    }
 }
 
 /// What a function makes of one row that has the second value.
@@ -573,45 +301,4 @@ fn each(
 
 fn nothing() -> Error {
     Error::internal("no_number", "the connector computes with what is no number")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotients_are_the_nearest() {
-        for (divided, by, more, wanted) in [
-            (1, 3, 4, Some(3_333)),
-            (2, 3, 4, Some(6_667)),
-            (-2, 3, 4, Some(-6_667)),
-            (2, -3, 4, Some(-6_667)),
-            (1, 8, 2, Some(13)),
-            (-1, 8, 2, Some(-13)),
-            (0, 5, 10, Some(0)),
-            (10_i128.pow(37), 10_i128.pow(37), 10, Some(10_i128.pow(10))),
-            (10_i128.pow(37) * 2, 10_i128.pow(37) * -3, 4, Some(-6_667)),
-            (10_i128.pow(37), 1, 10, None),
-        ] {
-            assert_eq!(nearest(divided, by, more), wanted, "{divided} / {by}");
-        }
-    }
-
-    #[test]
-    fn quotients_have_digits_where_there_is_room() {
-        let decimal = DataType::Decimal128;
-        for (divided, by, wanted) in [
-            (decimal(12, 2), DataType::Int64, Some((20, 10))),
-            (decimal(2, 1), decimal(2, 1), Some((12, 10))),
-            (DataType::Int64, decimal(3, 2), Some((32, 10))),
-            (decimal(33, 2), decimal(22, 2), Some((38, 6))),
-            (decimal(38, 20), decimal(38, 20), Some((38, 20))),
-            (DataType::Int64, DataType::Int64, None),
-            (decimal(12, 2), DataType::Float64, None),
-            (DataType::Decimal256(50, 2), decimal(12, 2), None),
-        ] {
-            let found = quotient(&divided, &by).map(|kind| (kind.digits, kind.scale));
-            assert_eq!(found, wanted, "{divided} / {by}");
-        }
-    }
 }

@@ -9,7 +9,8 @@
 //!
 //! Start reading at [`Exact`].
 
-use crate::computed::{Task, call, of_whole_days, plain, task};
+use crate::computed::lengths::of_whole_days;
+use crate::computed::{Task, call, plain, task};
 use crate::errors;
 use crate::floats;
 use crate::guards;

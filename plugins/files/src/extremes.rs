@@ -3,7 +3,7 @@
 //!
 //! Start reading at [`extreme`].
 
-use crate::computed::nanos;
+use crate::computed::lengths::nanos;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type};
 use datafusion::common::ScalarValue;

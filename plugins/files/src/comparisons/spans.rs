@@ -2,7 +2,8 @@
 //!
 //! What groups by them, `GROUP BY`, `DISTINCT` and the like, is not among it: there a month and 30 days are two.
 
-use crate::computed::{INTERVAL, Task, call};
+use crate::computed::lengths::INTERVAL;
+use crate::computed::{Task, call};
 use crate::extremes::extreme;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
