@@ -14,29 +14,28 @@
 //!
 //! Start reading at [`exact`].
 
+mod chosen;
 mod moments;
+mod places;
 mod spans;
 
 use crate::computed::quotients::quotient;
 use crate::computed::{Task, call};
 use crate::plans;
 use crate::zones;
+use chosen::{CHOOSING, called, chosen};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{
-    Between, BinaryExpr, Case, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr,
-    cast, lit, not, or,
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr, cast,
+    lit, not, or,
 };
-use moments::{as_moment, before, beyond, in_micros, shown_in};
-use souk_sdk::numbers::widened;
+use moments::{as_moment, in_micros};
+use places::{Place, beside, number, place};
 use spans::{are_spans, span};
-use std::cmp::Ordering;
-
-/// Functions that answer one of their arguments.
-const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
 
 /// The plan with its comparisons made exact. Parameters are bound by then; types are not aligned yet.
 pub fn exact(plan: LogicalPlan) -> Planned<LogicalPlan> {
@@ -214,70 +213,6 @@ fn by_columns(
     })
 }
 
-/// Where a value that is written down stands among those that a column may have.
-enum Place {
-    /// It is this one of them.
-    At(ScalarValue),
-    /// It is none of them: behind this one, before the next.
-    Behind(ScalarValue),
-}
-
-impl Place {
-    fn compared(self, column: &Expr, operator: Operator) -> Option<Expr> {
-        match self {
-            Place::At(value) => Some(binary_expr(column.clone(), operator, lit(value))),
-            Place::Behind(last) => beside(column, operator, last),
-        }
-    }
-}
-
-/// `None` where DataFusion finds it by itself.
-fn place(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Place> {
-    match column {
-        DataType::Float32 => among_singles(number(&written(value)?)?),
-        _ => before(column, value, of_value)
-            .or_else(|| beyond(column, value, of_value))
-            .map(Place::Behind),
-    }
-}
-
-/// Of floats of 32 bits the one that is shown as this number, or else the last that is shown as a smaller one.
-fn among_singles(number: f64) -> Option<Place> {
-    let nearest = number as f32;
-    let at = |single| Place::At(ScalarValue::Float32(Some(single)));
-    if nearest.is_nan() {
-        return Some(at(nearest));
-    }
-    let (last, next) = (nearest.next_down(), nearest.next_up());
-    let shown = [nearest, last, next].into_iter();
-    let mut shown = shown.filter(|single| widened(*single) == number);
-    if let Some(single) = shown.next() {
-        return Some(at(single));
-    }
-    let last = match widened(nearest).partial_cmp(&number)? {
-        Ordering::Less => nearest,
-        _ => last,
-    };
-    Some(Place::Behind(ScalarValue::Float32(Some(last))))
-}
-
-/// The float that a number which is no float of 32 bits is.
-fn number(value: &ScalarValue) -> Option<f64> {
-    let kind = value.data_type();
-    match value {
-        ScalarValue::Float64(number) => *number,
-        _ if kind.is_integer() || kind.is_decimal() => digits(value)?.parse().ok(),
-        _ => None,
-    }
-}
-
-fn digits(value: &ScalarValue) -> Option<String> {
-    match value.cast_to(&DataType::Utf8).ok()? {
-        ScalarValue::Utf8(digits) => digits,
-        _ => None,
-    }
-}
-
 /// What both are compared as, where DataFusion would not know or choose otherwise.
 fn common(one: &DataType, other: &DataType) -> Option<DataType> {
     use DataType::{Time32, Time64};
@@ -318,23 +253,6 @@ fn written(value: &Expr) -> Option<ScalarValue> {
     match value {
         Expr::Literal(value, _) => Some(value.clone()),
         Expr::Cast(Cast { expr, field }) => written(expr)?.cast_to(field.data_type()).ok(),
-        _ => None,
-    }
-}
-
-/// The comparison with something between `last` and the next moment of that unit.
-fn beside(side: &Expr, operator: Operator, last: ScalarValue) -> Option<Expr> {
-    let last = lit(last);
-    let after = binary_expr(side.clone(), Operator::Gt, last.clone());
-    let until = binary_expr(side.clone(), Operator::LtEq, last);
-    match operator {
-        Operator::Gt | Operator::GtEq => Some(after),
-        Operator::Lt | Operator::LtEq => Some(until),
-        // Never and always, and NULL where there is none.
-        Operator::Eq => Some(and(after, until)),
-        Operator::NotEq => Some(or(after, until)),
-        Operator::IsDistinctFrom => Some(lit(true)),
-        Operator::IsNotDistinctFrom => Some(lit(false)),
         _ => None,
     }
 }
@@ -414,104 +332,4 @@ fn listed_by_places(list: &InList, places: Vec<Option<Place>>) -> Option<Expr> {
             Some(Expr::InList(InList::new(side, values, list.negated)))
         }
     }
-}
-
-/// Whether floats stand beside decimals.
-fn are_mixed<'e>(parts: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> bool {
-    let kinds = parts.filter_map(|part| part.get_type(schema).ok());
-    let kinds: Vec<DataType> = kinds.collect();
-    kinds.iter().any(DataType::is_floating) && kinds.iter().any(DataType::is_decimal)
-}
-
-/// What a `CASE` compares, and what it answers.
-fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
-    let (side, other) = (case.expr.as_deref(), case.else_expr.as_deref());
-    let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
-    let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
-    let exact = side.and_then(|side| {
-        whens_of_singles(case, side, schema).or_else(|| whens_of_moments(case, side, schema))
-    });
-    let of_spans = side.is_some_and(|side| spans::are_compared(side, whens.clone(), schema));
-    let compares =
-        exact.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
-    let answers = alike(thens.clone().chain(other), schema);
-    if exact.is_none() && !compares && !of_spans && answers.is_none() {
-        return None;
-    }
-    let of = |part: &Expr| match compares {
-        true => float(part),
-        false if of_spans => spans::length(part, schema),
-        false => part.clone(),
-    };
-    let whens = exact.unwrap_or_else(|| whens.map(of).collect());
-    let answers = answers.unwrap_or_else(|| thens.chain(other).cloned().collect());
-    let mut answers = answers.into_iter().map(Box::new);
-    let parts: Vec<_> = whens.into_iter().map(Box::new).zip(&mut answers).collect();
-    let side = side.map(|side| Box::new(of(side)));
-    let other = answers.next();
-    Some(Expr::Case(Case::new(side, parts, other)))
-}
-
-/// What a float of 32 bits is compared with, where all of it is written down. One that none is shown as is NULL, which nothing equals.
-fn whens_of_singles(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
-    let kind = side.get_type(schema).ok()?;
-    if kind != DataType::Float32 {
-        return None;
-    }
-    let whens = case.when_then_expr.iter();
-    let singles = whens.map(|(when, _)| match place(&kind, when, &kind)? {
-        Place::At(single) => Some(lit(single)),
-        Place::Behind(_) => Some(lit(ScalarValue::Float32(None))),
-    });
-    singles.collect()
-}
-
-/// What moments are compared with.
-fn whens_of_moments(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
-    let kind = side.get_type(schema).ok()?;
-    let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
-    let moment = |when: &Expr| as_moment(side, &kind, when, &when.get_type(schema).ok()?);
-    let moments: Vec<Option<Expr>> = whens.clone().map(moment).collect();
-    if moments.iter().all(Option::is_none) {
-        return None;
-    }
-    let moments = moments.into_iter().zip(whens);
-    let moments = moments.map(|(moment, when)| moment.unwrap_or_else(|| when.clone()));
-    Some(moments.collect())
-}
-
-fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
-    if let Some(chosen) = spans::chosen(call, schema) {
-        return Some(chosen);
-    }
-    let args = alike(call.args.iter(), schema)?;
-    let call = ScalarFunction::new_udf(call.func.clone(), args);
-    Some(Expr::ScalarFunction(call))
-}
-
-/// Values of which one is answered, where DataFusion would make them alike otherwise: floats of decimals beside floats, and moments in UTC of those without
-/// a zone, of dates and of texts, beside a column that is shown in another.
-fn alike<'e>(
-    parts: impl Iterator<Item = &'e Expr> + Clone,
-    schema: &DFSchema,
-) -> Option<Vec<Expr>> {
-    if are_mixed(parts.clone(), schema) {
-        return Some(parts.map(float).collect());
-    }
-    let (column, kind, zone) = parts.clone().find_map(|part| {
-        let kind = part.get_type(schema).ok()?;
-        let zone = shown_in(part, &kind)?;
-        Some((part, kind, zone))
-    })?;
-    let moment = |part: &Expr| {
-        let moment = as_moment(column, &kind, part, &part.get_type(schema).ok()?)?;
-        match moment.get_type(schema).ok()? {
-            DataType::Timestamp(unit, _) => {
-                Some(cast(moment, DataType::Timestamp(unit, Some(zone.clone()))))
-            }
-            _ => None,
-        }
-    };
-    let moments = parts.map(|part| moment(part).unwrap_or_else(|| part.clone()));
-    Some(moments.collect())
 }

@@ -1,0 +1,114 @@
+//! What a `CASE` compares and answers, and functions that answer one of their arguments.
+//!
+//! Start reading at [`chosen`] and [`called`].
+
+use super::moments::{as_moment, shown_in};
+use super::places::{Place, place};
+use super::{float, spans};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, cast, lit};
+
+/// Functions that answer one of their arguments.
+pub const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
+
+/// Whether floats stand beside decimals.
+fn are_mixed<'e>(parts: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> bool {
+    let kinds = parts.filter_map(|part| part.get_type(schema).ok());
+    let kinds: Vec<DataType> = kinds.collect();
+    kinds.iter().any(DataType::is_floating) && kinds.iter().any(DataType::is_decimal)
+}
+
+/// What a `CASE` compares, and what it answers.
+pub fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
+    let (side, other) = (case.expr.as_deref(), case.else_expr.as_deref());
+    let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
+    let thens = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
+    let exact = side.and_then(|side| {
+        whens_of_singles(case, side, schema).or_else(|| whens_of_moments(case, side, schema))
+    });
+    let of_spans = side.is_some_and(|side| spans::are_compared(side, whens.clone(), schema));
+    let compares =
+        exact.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
+    let answers = alike(thens.clone().chain(other), schema);
+    if exact.is_none() && !compares && !of_spans && answers.is_none() {
+        return None;
+    }
+    let of = |part: &Expr| match compares {
+        true => float(part),
+        false if of_spans => spans::length(part, schema),
+        false => part.clone(),
+    };
+    let whens = exact.unwrap_or_else(|| whens.map(of).collect());
+    let answers = answers.unwrap_or_else(|| thens.chain(other).cloned().collect());
+    let mut answers = answers.into_iter().map(Box::new);
+    let parts: Vec<_> = whens.into_iter().map(Box::new).zip(&mut answers).collect();
+    let side = side.map(|side| Box::new(of(side)));
+    let other = answers.next();
+    Some(Expr::Case(Case::new(side, parts, other)))
+}
+
+/// What a float of 32 bits is compared with, where all of it is written down. One that none is shown as is NULL, which nothing equals.
+fn whens_of_singles(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
+    let kind = side.get_type(schema).ok()?;
+    if kind != DataType::Float32 {
+        return None;
+    }
+    let whens = case.when_then_expr.iter();
+    let singles = whens.map(|(when, _)| match place(&kind, when, &kind)? {
+        Place::At(single) => Some(lit(single)),
+        Place::Behind(_) => Some(lit(ScalarValue::Float32(None))),
+    });
+    singles.collect()
+}
+
+/// What moments are compared with.
+fn whens_of_moments(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
+    let kind = side.get_type(schema).ok()?;
+    let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
+    let moment = |when: &Expr| as_moment(side, &kind, when, &when.get_type(schema).ok()?);
+    let moments: Vec<Option<Expr>> = whens.clone().map(moment).collect();
+    if moments.iter().all(Option::is_none) {
+        return None;
+    }
+    let moments = moments.into_iter().zip(whens);
+    let moments = moments.map(|(moment, when)| moment.unwrap_or_else(|| when.clone()));
+    Some(moments.collect())
+}
+
+pub fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    if let Some(chosen) = spans::chosen(call, schema) {
+        return Some(chosen);
+    }
+    let args = alike(call.args.iter(), schema)?;
+    let call = ScalarFunction::new_udf(call.func.clone(), args);
+    Some(Expr::ScalarFunction(call))
+}
+
+/// Values of which one is answered, where DataFusion would make them alike otherwise: floats of decimals beside floats, and moments in UTC of those without
+/// a zone, of dates and of texts, beside a column that is shown in another.
+fn alike<'e>(
+    parts: impl Iterator<Item = &'e Expr> + Clone,
+    schema: &DFSchema,
+) -> Option<Vec<Expr>> {
+    if are_mixed(parts.clone(), schema) {
+        return Some(parts.map(float).collect());
+    }
+    let (column, kind, zone) = parts.clone().find_map(|part| {
+        let kind = part.get_type(schema).ok()?;
+        let zone = shown_in(part, &kind)?;
+        Some((part, kind, zone))
+    })?;
+    let moment = |part: &Expr| {
+        let moment = as_moment(column, &kind, part, &part.get_type(schema).ok()?)?;
+        match moment.get_type(schema).ok()? {
+            DataType::Timestamp(unit, _) => {
+                Some(cast(moment, DataType::Timestamp(unit, Some(zone.clone()))))
+            }
+            _ => None,
+        }
+    };
+    let moments = parts.map(|part| moment(part).unwrap_or_else(|| part.clone()));
+    Some(moments.collect())
+}
