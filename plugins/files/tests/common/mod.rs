@@ -21,6 +21,12 @@ pub const LIMITS: Limits = Limits {
     timeout_ms: 20_000,
 };
 
+/// Three rows of a CSV, of which the last is empty but for its number.
+pub const ORDERS: &str = "id,sku,price,placed,at,paid,note\n\
+    1,007,10.50,2026-01-01,2026-01-01T12:00:00Z,true,plain\n\
+    2,1e5,2.25,2026-01-02,2026-01-01T13:00:00+01:00,false,\"with, and \"\"quotes\"\"\n and a line\"\n\
+    3,,,,,,\n";
+
 pub struct Answer {
     pub columns: Vec<Column>,
     /// Each value as a text; NULL is `None`.
