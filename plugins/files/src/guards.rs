@@ -15,7 +15,7 @@ mod scans;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
-use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::expr::{AggregateFunction, Sort};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{merge_schema, split_binary_owned};
 use datafusion::logical_expr::{
@@ -206,12 +206,19 @@ fn aggregated(
         args.push(value.data);
     }
     params.args = args;
+    let mut order_by = Vec::with_capacity(params.order_by.len());
+    for key in params.order_by {
+        let value = behind(key.expr, place, schema)?;
+        has_changed |= value.transformed;
+        order_by.push(Sort::new(value.data, key.asc, key.nulls_first));
+    }
+    params.order_by = order_by;
     let function = Expr::AggregateFunction(AggregateFunction { func, params });
     Ok(Transformed::new_transformed(function, has_changed))
 }
 
-/// An aggregate that is given nothing of the rows that its filter leaves out. It has to be made so before the plan is optimized: what two
-/// of them are given would be computed once, for all rows.
+/// An aggregate that is given nothing of the rows that its filter leaves out, and sorts by nothing of them. It has to be made so before the
+/// plan is optimized: what two of them are given would be computed once, for all rows.
 pub fn given(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
     let Expr::AggregateFunction(mut function) = part else {
         return Ok(Transformed::no(part));
@@ -222,7 +229,9 @@ pub fn given(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         return Ok(Transformed::no(Expr::AggregateFunction(function)));
     };
     let mut has_changed = false;
-    for value in &mut function.params.args {
+    let keys = function.params.order_by.iter_mut();
+    let keys = keys.map(|key| &mut key.expr);
+    for value in function.params.args.iter_mut().chain(keys) {
         if may_fail(value, schema)? {
             let when = (filter.clone(), Box::new(std::mem::take(value)));
             *value = Expr::Case(Case::new(None, vec![when], None));

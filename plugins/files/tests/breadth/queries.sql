@@ -918,6 +918,10 @@ SELECT id, CASE WHEN qty <> 0 THEN 10 / qty END AS a, CASE WHEN qty <> 0 AND 10 
 -- = 11|10|5
 SELECT sum(10 / qty) FILTER (WHERE qty <> 0) AS a, max(10 / qty) FILTER (WHERE qty <> 0) AS b, count(10 / qty) FILTER (WHERE qty > 0) AS c FROM sales
 
+--- a zero by which an aggregate would sort what its filter leaves out
+-- = 6,7,3,4,2,1
+SELECT string_agg(CAST(id AS text), ',' ORDER BY 10 / qty, id) FILTER (WHERE qty <> 0) AS a FROM sales
+
 --- a zero that an aggregate's filter leaves out of a group
 -- = 1|15
 -- = 2|6
