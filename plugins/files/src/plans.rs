@@ -1,11 +1,13 @@
 //! How a plan is gone through, one part of an expression after the other.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan, Union};
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 /// The plan with each part of its expressions, and of those of its subqueries, as `rewritten` makes it, inner ones first. It is given the columns
 /// that there are. What a column is called stays.
@@ -22,6 +24,7 @@ pub fn rewrite(
             let expression = expression.transform_up(|part| rewritten(part, &schema))?;
             Ok(expression.update_data(|expression| name.restore(expression)))
         })?;
+        let node = node.transform_data(of_one_kind)?;
         has_changed |= node.transformed;
         match has_changed {
             // What stands above it is told the types that there are now.
@@ -30,4 +33,23 @@ pub fn rewrite(
         }
     })
     .data()
+}
+
+/// The parts of a `UNION` as all of them have to be. Until types are aligned it says that it is of what its first part was of.
+fn of_one_kind(node: LogicalPlan) -> Planned<Transformed<LogicalPlan>> {
+    let LogicalPlan::Union(union) = node else {
+        return Ok(Transformed::no(node));
+    };
+    let wanted = kinds(&union.schema);
+    let mut parts = union.inputs.iter();
+    if parts.all(|part| kinds(part.schema()) == wanted) {
+        return Ok(Transformed::no(LogicalPlan::Union(union)));
+    }
+    let union = Union::try_new_with_loose_types(union.inputs)?;
+    TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
+}
+
+fn kinds(columns: &DFSchema) -> Vec<&DataType> {
+    let columns = columns.fields().iter();
+    columns.map(|column| column.data_type()).collect()
 }

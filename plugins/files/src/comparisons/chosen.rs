@@ -4,9 +4,11 @@
 
 use super::moments::{as_moment, shown_in};
 use super::places::{Place, place};
-use super::{float, spans};
+use super::{float, of_kind, spans};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result as Planned;
+use datafusion::logical_expr::binary::type_union_coercion;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, cast, lit};
 
@@ -32,6 +34,7 @@ pub fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
     let compares =
         exact.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
     let answers = alike(thens.clone().chain(other), schema);
+    let answers = answers.or_else(|| decimals(thens.clone().chain(other), schema));
     if exact.is_none() && !compares && !of_spans && answers.is_none() {
         return None;
     }
@@ -111,4 +114,27 @@ fn alike<'e>(
     };
     let moments = parts.map(|part| moment(part).unwrap_or_else(|| part.clone()));
     Some(moments.collect())
+}
+
+/// Whole numbers and decimals as decimals of one type. Until types are aligned a `CASE` says that it answers what its first answer is, and how
+/// many digits a quotient of it has is to be known before.
+fn decimals<'e>(
+    parts: impl Iterator<Item = &'e Expr> + Clone,
+    schema: &DFSchema,
+) -> Option<Vec<Expr>> {
+    let kinds = parts.clone().map(|part| part.get_type(schema));
+    let kinds: Vec<DataType> = kinds.collect::<Planned<_>>().ok()?;
+    let mut all = kinds.iter();
+    let are_numbers = all.all(|kind| kind.is_numeric() || kind.is_null());
+    if !are_numbers || !kinds.iter().any(DataType::is_decimal) {
+        return None;
+    }
+    let mut numbers = kinds.iter().filter(|kind| !kind.is_null());
+    let first = numbers.next()?.clone();
+    let kind = numbers.try_fold(first, |kind, other| type_union_coercion(&kind, other))?;
+    if kinds.iter().all(|is| *is == kind) {
+        return None;
+    }
+    let parts = parts.zip(&kinds);
+    Some(parts.map(|(part, is)| of_kind(part, is, &kind)).collect())
 }

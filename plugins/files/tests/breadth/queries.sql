@@ -261,6 +261,21 @@ SELECT id, amount / 3 AS a, salary / grade AS b FROM (SELECT s.id, s.amount, p.s
 -- = 1|1
 SELECT a / 3.0 AS b, 3.0 / a AS c FROM (SELECT 1.5 AS a UNION ALL SELECT CAST('3' AS double)) AS x ORDER BY a
 
+--- whole numbers among decimals are divided as decimals
+-- = 0.3333333333
+-- = 0.8333333333
+SELECT a / 3 AS b FROM (SELECT 1 AS a UNION ALL SELECT 2.5) AS x ORDER BY a
+
+--- whole numbers that are chosen beside decimals are divided as decimals
+-- = 0.3333333333
+-- = 0.8333333333
+SELECT CASE WHEN id = 1 THEN 1 ELSE 2.5 END / 3 AS b FROM staff WHERE id < 3 ORDER BY id
+
+--- what is chosen is one type, whichever stands first
+-- = 1.0|1.50|~
+-- = 2.5|2.00|~
+SELECT CASE WHEN id = 1 THEN 1 ELSE 2.5 END AS a, CASE id WHEN 1 THEN 1.50 WHEN 2 THEN 2 END AS b, CASE WHEN id > 2 THEN 1.5 ELSE NULL END AS c FROM staff WHERE id < 3 ORDER BY id
+
 --- shares of a whole
 -- = 1|71.43
 -- = 2|0.01
