@@ -1,7 +1,7 @@
 //! A directory of files, a session on it, and its answers as texts.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::ipc::CompressionType;
 use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use datafusion::parquet::arrow::ArrowWriter;
@@ -94,6 +94,18 @@ pub fn ask_with(
             limits,
         }),
     )
+}
+
+/// The numbers of the rows for which the condition holds.
+pub fn rows(session: &mut Session, condition: &str, values: Vec<Value>) -> String {
+    let sql = format!("SELECT n FROM t WHERE {condition} ORDER BY n");
+    let answer = ask_with(session, &sql, values, LIMITS);
+    let answer = answer.unwrap_or_else(|error| panic!("{condition}: {error:?}"));
+    answer.lines().join(" ")
+}
+
+pub fn numbers(count: i64) -> ArrayRef {
+    array(Int64Array::from_iter_values(1..=count))
 }
 
 pub fn schema(session: &mut Session) -> Result<Answer, Error> {

@@ -1,0 +1,286 @@
+//! Moments are what they are: beside texts and dates, finer than their column, in zones, and beyond what nanoseconds reach.
+
+mod common;
+
+use common::{array, arrow, ask, batch, file, numbers, parquet, rows};
+use datafusion::arrow::array::*;
+use souk_sdk::{ColumnType, Value};
+
+/// A moment between two of a column's is neither.
+#[test]
+fn moments_finer_than_their_column_are_compared() {
+    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
+    let local = || TimestampMillisecondArray::from(millis.to_vec());
+    let rows_of = batch(vec![
+        ("n", numbers(5)),
+        ("local", array(local())),
+        ("at", array(local().with_timezone("UTC"))),
+        ("berlin", array(local().with_timezone("Europe/Berlin"))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (condition, micros, wanted) in [
+            ("< $1", 500, "1 2 3"),
+            ("<= $1", 500, "1 2 3"),
+            ("> $1", 500, "4"),
+            (">= $1", 500, "4"),
+            ("= $1", 500, ""),
+            ("<> $1", 500, "1 2 3 4"),
+            ("< $1", -1_500, "1"),
+            (">= $1", -1_500, "2 3 4"),
+            ("= $1", 1_000, "4"),
+            ("<= $1", 1_000, "1 2 3 4"),
+            ("IN ($1)", 500, ""),
+            ("NOT IN ($1)", 500, "1 2 3 4"),
+            ("IS DISTINCT FROM $1", 500, "1 2 3 4 5"),
+            ("IS NOT DISTINCT FROM $1", 500, ""),
+        ] {
+            for column in ["local", "at", "berlin"] {
+                let value = match column {
+                    "local" => Value::LocalTimestamp(micros),
+                    _ => Value::Timestamp(micros),
+                };
+                let condition = format!("\"{column}\" {condition}");
+                let found = rows(&mut session, &condition, vec![value]);
+                assert_eq!(found, wanted, "{name}: {condition}, {micros}");
+            }
+        }
+        let ends = || vec![Value::LocalTimestamp(-1_500), Value::LocalTimestamp(500)];
+        for (condition, wanted) in [
+            ("\"local\" BETWEEN $1 AND $2", "2 3"),
+            ("\"local\" NOT BETWEEN $1 AND $2", "1 4"),
+            ("$1 < \"local\" AND $2 > \"local\"", "2 3"),
+            (
+                "\"local\" IN ($1, $2, TIMESTAMP '1970-01-01 00:00:00.001')",
+                "4",
+            ),
+        ] {
+            let found = rows(&mut session, condition, ends());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+        let written = "\"local\" < TIMESTAMP '1970-01-01 00:00:00.000000001'";
+        assert_eq!(rows(&mut session, written, Vec::new()), "1 2 3", "{name}");
+    }
+}
+
+/// A text or a date beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
+#[test]
+fn texts_beside_moments_are_in_utc() {
+    // Parquet has no seconds.
+    let millis = TimestampMillisecondArray::from(vec![0, 3_600_000, 7_200_000]);
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        ("local", array(millis.clone())),
+        ("berlin", array(millis.with_timezone("Europe/Berlin"))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for column in ["local", "berlin"] {
+            for (condition, wanted) in [
+                ("= '1970-01-01 01:00:00'", "2"),
+                ("= DATE '1970-01-01'", "1"),
+                ("> DATE '1970-01-01'", "2 3"),
+                ("BETWEEN DATE '1969-12-31' AND DATE '1970-01-01'", "1"),
+                ("IN (DATE '1970-01-01')", "1"),
+                ("< DATE '9999-12-31'", "1 2 3"),
+                ("< '1970-01-01 01:00:00.0005'", "1 2"),
+                (">= '1970-01-01 01:00:00.0005'", "3"),
+                ("= '1970-01-01T02:00:00+01:00'", "2"),
+                ("IN ('1970-01-01 01:00:00', '1970-01-01T02:00:00Z')", "2 3"),
+                (
+                    "BETWEEN '1970-01-01 00:30:00' AND '1970-01-01 01:00:00'",
+                    "2",
+                ),
+                ("= TIMESTAMP '1970-01-01 01:00:00'", "2"),
+                ("IN (TIMESTAMP '1970-01-01 01:00:00')", "2"),
+                (
+                    "NOT BETWEEN TIMESTAMP '1970-01-01 00:30:00' AND TIMESTAMP '1970-01-01 01:00:00'",
+                    "1 3",
+                ),
+                ("< TIMESTAMP '9999-12-31 00:00:00'", "1 2 3"),
+                ("> CAST('0001-01-01' AS timestamp)", "1 2 3"),
+            ] {
+                let condition = format!("\"{column}\" {condition}");
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+            let text = Value::Text("1970-01-01 01:00:00".to_owned());
+            let found = rows(&mut session, &format!("$1 < \"{column}\""), vec![text]);
+            assert_eq!(found, "3", "{name}: {column}");
+        }
+    }
+}
+
+/// What is chosen of moments is the same moment, in whatever zone a file shows a column; what a statement puts into a zone it compares there.
+#[test]
+fn moments_that_are_chosen_are_in_utc() {
+    let millis = |values: Vec<Option<i64>>| {
+        array(TimestampMillisecondArray::from(values).with_timezone("Europe/Berlin"))
+    };
+    let rows_of = batch(vec![
+        ("n", numbers(2)),
+        ("berlin", millis(vec![Some(0), None])),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (chosen, wanted) in [
+            (
+                "coalesce(berlin, TIMESTAMP '1970-01-01 01:00:00')",
+                ["0", "3600000000"],
+            ),
+            ("coalesce(berlin, DATE '1970-01-02')", ["0", "86400000000"]),
+            (
+                "CASE WHEN n = 1 THEN berlin ELSE TIMESTAMP '1970-01-01 01:00:00' END",
+                ["0", "3600000000"],
+            ),
+            (
+                "CASE WHEN n = 2 THEN DATE '1970-01-02' ELSE berlin END",
+                ["0", "86400000000"],
+            ),
+            (
+                "CASE WHEN n = 1 THEN berlin ELSE '1970-01-01 01:00:00' END",
+                ["0", "3600000000"],
+            ),
+            (
+                "CASE WHEN n = 1 THEN berlin ELSE '1970-01-01T01:00:00.5+01:00' END",
+                ["0", "500000"],
+            ),
+            ("nullif(berlin, '1970-01-01 01:00:00')", ["0", "~"]),
+            ("nullif(berlin, '1970-01-01 00:00:00')", ["~", "~"]),
+            (
+                "CASE berlin WHEN '1970-01-01 01:00:00' THEN 'read in Berlin' WHEN '1970-01-01 00:00:00' THEN 'in UTC' END",
+                ["in UTC", "~"],
+            ),
+            (
+                "CASE berlin WHEN TIMESTAMP '1970-01-01 00:00:00' THEN 'in UTC' ELSE 'none' END",
+                ["in UTC", "none"],
+            ),
+        ] {
+            let sql = format!("SELECT {chosen} FROM t ORDER BY n");
+            let answer = ask(&mut session, &sql);
+            let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            assert_eq!(answer.lines(), wanted, "{name}: {sql}");
+        }
+        for (condition, wanted) in [
+            (
+                "berlin AT TIME ZONE 'Europe/Berlin' = '1970-01-01 01:00:00'",
+                "1",
+            ),
+            (
+                "berlin AT TIME ZONE 'Asia/Tokyo' = TIMESTAMP '1970-01-01 09:00:00'",
+                "1",
+            ),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
+
+/// A moment in a zone is what the clocks there show, in whatever unit and zone a file has it, and a column is called as before.
+#[test]
+fn moments_in_a_zone_are_what_its_clocks_show() {
+    const HOUR: i64 = 3_600_000_000;
+    let micros = [Some(0), Some(253_402_300_799_999_999), None];
+    let within = [Some(0), Some(HOUR), None];
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        (
+            "us",
+            array(TimestampMicrosecondArray::from(micros.to_vec()).with_timezone("UTC")),
+        ),
+        (
+            "berlin",
+            array(TimestampMicrosecondArray::from(within.to_vec()).with_timezone("Europe/Berlin")),
+        ),
+        (
+            "ns",
+            array(
+                TimestampNanosecondArray::from_iter(within.map(|at| at.map(|at| at * 1_000)))
+                    .with_timezone("UTC"),
+            ),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (column, second) in [
+            ("us", 253_402_300_799_999_999),
+            ("berlin", HOUR),
+            ("ns", HOUR),
+        ] {
+            let sql = format!("SELECT {column} AT TIME ZONE 'Asia/Tokyo' FROM t ORDER BY n");
+            let answer = ask(&mut session, &sql).unwrap();
+            assert_eq!(answer.kinds(), [ColumnType::LocalTimestamp], "{name}");
+            assert_eq!(answer.columns[0].name, format!("t.{column}"), "{name}");
+            let shown = |micros: i64| (micros + 9 * HOUR).to_string();
+            let wanted = [shown(0), shown(second), "~".to_owned()];
+            assert_eq!(answer.lines(), wanted, "{name}: {column}");
+        }
+        for (condition, wanted) in [
+            (
+                "date_trunc('day', berlin AT TIME ZONE 'Asia/Tokyo') = us",
+                "1",
+            ),
+            ("extract(hour FROM ns AT TIME ZONE 'Asia/Tokyo') = 10", "2"),
+            ("ns AT TIME ZONE 'Asia/Tokyo' > berlin", "1 2"),
+            (
+                "us = TIMESTAMP '9999-12-31 23:59:59.999999' AT TIME ZONE 'UTC'",
+                "2",
+            ),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
+
+/// Nanoseconds do not reach the year 9999, which is later than all of them.
+#[test]
+fn moments_beyond_nanoseconds_are_compared() {
+    const LAST: i64 = 253_402_300_799_999_999;
+    let nanos = TimestampNanosecondArray::from(vec![Some(0), Some(i64::MAX), None]);
+    let rows_of = batch(vec![("n", numbers(3)), ("at", array(nanos))]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (condition, micros, wanted) in [
+            ("< $1", LAST, "1 2"),
+            ("= $1", LAST, ""),
+            ("<> $1", LAST, "1 2"),
+            (">= $1", LAST, ""),
+            ("> $1", -LAST, "1 2"),
+            ("IN ($1)", LAST, ""),
+        ] {
+            let condition = format!("\"at\" {condition}");
+            let value = Value::LocalTimestamp(micros);
+            let found = rows(&mut session, &condition, vec![value]);
+            assert_eq!(found, wanted, "{name}: {condition}, {micros}");
+        }
+        for (condition, wanted) in [
+            ("\"at\" < '9999-12-31'", "1 2"),
+            ("\"at\" < DATE '9999-12-31'", "1 2"),
+            ("\"at\" > '0001-01-01 00:00:00'", "1 2"),
+            ("\"at\" IN ('9999-12-31', '1970-01-01')", "1"),
+            ("\"at\" < TIMESTAMP '9999-12-31 00:00:00'", "1 2"),
+            ("TIMESTAMP '9999-12-31 00:00:00' <= \"at\"", ""),
+            ("\"at\" <> '0001-01-01 00:00:00'::timestamp", "1 2"),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+    }
+}
