@@ -3,11 +3,10 @@
 //! It compares no times of day of different units. It makes a decimal of 30 digits of a float that stands beside a decimal, which most
 //! floats are not: the statement fails at a large one, and a small one is nothing. Of a moment that is finer than the column beside it
 //! it cuts off what is finer, so that `at < 12:00:00.5` leaves out 12:00:00 of a column of seconds; beside a column of nanoseconds it fails
-//! at one that these do not reach, and `TIMESTAMP '9999-12-31 00:00:00'` it does not take at all; and a text, a date or a moment without a zone
-//! beside a column of moments it reads in the zone that the column is shown in, which is for show only. A float
-//! of 32 bits is to it the one of 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it
-//! compares as structures, whose fields it makes alike in its own way, and passes over no page of a file by. Of intervals it compares months,
-//! then days, then the rest, so that 25 hours, and two days between two moments, are less than one day: `spans` has what is done about that.
+//! at one that these do not reach, and `TIMESTAMP '9999-12-31 00:00:00'` it does not take at all. A float of 32 bits is
+//! to it the one of 64 bits that has the same bits, which is not 0.1 where 0.1 is shown. And rows, `(a, b) > (1, 2)`, it compares as structures,
+//! whose fields it makes alike in its own way, and passes over no page of a file by. Of intervals it compares months, then days, then the rest,
+//! so that 25 hours, and two days between two moments, are less than one day: `spans` has what is done about that.
 //!
 //! Beside them stands what has other types than DataFusion would say, which is to be known before types are aligned: quotients of decimals, which
 //! it cuts off four digits behind those of what is divided, and seconds, of which it leaves out the fraction.
@@ -107,11 +106,11 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     let [Some(one), Some(other)] = kinds else {
         return None;
     };
-    if let Some(moment) = as_moment(left, &one, right, &other) {
+    if let Some(moment) = as_moment(&one, right, &other) {
         let exact = compared(left, operator, &moment, schema);
         return Some(exact.unwrap_or_else(|| binary_expr(left.clone(), operator, moment)));
     }
-    if let Some(moment) = as_moment(right, &other, left, &one) {
+    if let Some(moment) = as_moment(&other, left, &one) {
         let exact = compared(&moment, operator, right, schema);
         return Some(exact.unwrap_or_else(|| binary_expr(moment, operator, right.clone())));
     }
@@ -287,7 +286,7 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
         return Some(Expr::InList(InList::new(side, values, list.negated)));
     }
     let values = list.list.iter().zip(&kinds);
-    let moments = values.map(|(value, kind)| as_moment(&list.expr, &is, value, kind));
+    let moments = values.map(|(value, kind)| as_moment(&is, value, kind));
     let moments: Vec<Option<Expr>> = moments.collect();
     if moments.iter().any(Option::is_some) {
         let values = moments.into_iter().zip(&list.list);

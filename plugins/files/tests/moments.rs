@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{array, arrow, ask, batch, file, numbers, parquet, rows};
+use common::{array, arrow, ask, batch, file, numbers, parquet, rows, tar};
 use datafusion::arrow::array::*;
 use souk_sdk::{ColumnType, Value};
 
@@ -115,6 +115,47 @@ fn texts_beside_moments_are_in_utc() {
             assert_eq!(found, "3", "{name}: {column}");
         }
     }
+}
+
+/// The zone in which an Arrow file shows a column is for show: what a statement computes of it is that of Parquet, which has no such zones.
+#[test]
+fn moments_that_a_file_shows_in_a_zone_are_computed_in_utc() {
+    // Half past ten in the evening of a first of July, and half past midnight in Berlin.
+    const AT: i64 = 1_782_945_000_000_000;
+    let rows_of = |zone: &str| {
+        let at = TimestampMicrosecondArray::from(vec![AT]).with_timezone(zone);
+        batch(vec![("n", numbers(1)), ("at", array(at))])
+    };
+    let berlin = rows_of("Europe/Berlin");
+    for (name, bytes) in [
+        ("t.parquet", parquet(&berlin)),
+        ("t.arrow", arrow(&berlin, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for condition in [
+            "date_trunc('day', \"at\") = TIMESTAMP '2026-07-01 00:00:00'",
+            "date_trunc('month', \"at\") = TIMESTAMP '2026-07-01 00:00:00'",
+            "extract(hour FROM \"at\") = 22",
+            "CAST(\"at\" AS date) = DATE '2026-07-01'",
+            "CAST(\"at\" AS text) LIKE '2026-07-01T22:30:00%'",
+            "to_char(\"at\", '%d %H:%M') = '01 22:30'",
+            "CAST(\"at\" AS timestamp(6)) = TIMESTAMP '2026-07-01 22:30:00'",
+            "\"at\" AT TIME ZONE 'Europe/Berlin' = TIMESTAMP '2026-07-02 00:30:00'",
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, "1", "{name}: {condition}");
+        }
+        let answer = ask(&mut session, "SELECT \"at\" FROM t").unwrap();
+        assert_eq!(answer.kinds(), [ColumnType::Timestamp], "{name}");
+        assert_eq!(answer.lines(), [AT.to_string()], "{name}");
+    }
+    // Files that show it in several zones have the same column.
+    let (berlin, tokyo) = (arrow(&berlin, None), arrow(&rows_of("+09:00"), None));
+    let archive = tar(&[("t.arrow/a.arrow", &berlin), ("t.arrow/b.arrow", &tokyo)]);
+    let (_directory, mut session) = file("t.tar", &archive);
+    let sql = "SELECT count(DISTINCT \"at\"), count(*) FROM t";
+    let answer = ask(&mut session, sql).unwrap();
+    assert_eq!(answer.lines(), ["1|2"]);
 }
 
 /// What is chosen of moments is the same moment, in whatever zone a file shows a column; what a statement puts into a zone it compares there.

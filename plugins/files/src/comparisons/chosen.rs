@@ -2,7 +2,7 @@
 //!
 //! Start reading at [`chosen`] and [`called`].
 
-use super::moments::{as_moment, shown_in};
+use super::moments::as_moment;
 use super::places::{Place, place};
 use super::{float, of_kind, spans};
 use datafusion::arrow::datatypes::DataType;
@@ -10,7 +10,7 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::binary::type_union_coercion;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, cast, lit};
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, lit};
 
 /// Functions that answer one of their arguments.
 pub const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
@@ -70,7 +70,7 @@ fn whens_of_singles(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<E
 fn whens_of_moments(case: &Case, side: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
     let kind = side.get_type(schema).ok()?;
     let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
-    let moment = |when: &Expr| as_moment(side, &kind, when, &when.get_type(schema).ok()?);
+    let moment = |when: &Expr| as_moment(&kind, when, &when.get_type(schema).ok()?);
     let moments: Vec<Option<Expr>> = whens.clone().map(moment).collect();
     if moments.iter().all(Option::is_none) {
         return None;
@@ -89,31 +89,12 @@ pub fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
     Some(Expr::ScalarFunction(call))
 }
 
-/// Values of which one is answered, where DataFusion would make them alike otherwise: floats of decimals beside floats, and moments in UTC of those without
-/// a zone, of dates and of texts, beside a column that is shown in another.
+/// Values of which one is answered, where DataFusion would make them alike otherwise: decimals beside floats as floats.
 fn alike<'e>(
     parts: impl Iterator<Item = &'e Expr> + Clone,
     schema: &DFSchema,
 ) -> Option<Vec<Expr>> {
-    if are_mixed(parts.clone(), schema) {
-        return Some(parts.map(float).collect());
-    }
-    let (column, kind, zone) = parts.clone().find_map(|part| {
-        let kind = part.get_type(schema).ok()?;
-        let zone = shown_in(part, &kind)?;
-        Some((part, kind, zone))
-    })?;
-    let moment = |part: &Expr| {
-        let moment = as_moment(column, &kind, part, &part.get_type(schema).ok()?)?;
-        match moment.get_type(schema).ok()? {
-            DataType::Timestamp(unit, _) => {
-                Some(cast(moment, DataType::Timestamp(unit, Some(zone.clone()))))
-            }
-            _ => None,
-        }
-    };
-    let moments = parts.map(|part| moment(part).unwrap_or_else(|| part.clone()));
-    Some(moments.collect())
+    are_mixed(parts.clone(), schema).then(|| parts.map(float).collect())
 }
 
 /// Whole numbers and decimals as decimals of one type. Until types are aligned a `CASE` says that it answers what its first answer is, and how

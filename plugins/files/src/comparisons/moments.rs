@@ -22,31 +22,19 @@ pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
     is_beyond.then(|| cast(value.clone(), micros))
 }
 
-/// A text, a date or a moment without a zone beside moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written;
-/// beside what the statement itself casts to moments of a zone (`arrow_cast`) it is in that. `None` where DataFusion reads it so.
-/// Beside a date it compares in nanoseconds, and in a column's zone.
-pub fn as_moment(
-    side: &Expr,
-    of_side: &DataType,
-    value: &Expr,
-    of_value: &DataType,
-) -> Option<Expr> {
+/// A text or a date beside moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written; beside what the
+/// statement itself casts to moments of a zone (`arrow_cast`) it is in that. `None` where DataFusion reads it so: beside a date it compares in
+/// nanoseconds.
+pub fn as_moment(of_side: &DataType, value: &Expr, of_value: &DataType) -> Option<Expr> {
     let DataType::Timestamp(unit, zone) = of_side else {
         return None;
     };
-    if let DataType::Timestamp(its_unit, None) = of_value {
-        return shown_in(side, of_side).map(|_| in_utc(value, *its_unit));
-    }
     let is_date = *of_value == DataType::Date32;
     if !is_date && !of_value.is_string() {
         return None;
     }
-    let zone: Option<Arc<str>> = match side {
-        Expr::Column(_) => zone.as_ref().map(|_| UTC.into()),
-        _ => zone.clone(),
-    };
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
-    let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone);
+    let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
     let is_beyond = || {
         written(value)
             .is_some_and(|value| value.cast_to(&nanos).is_err() && value.cast_to(&micros).is_ok())
@@ -56,20 +44,6 @@ pub fn as_moment(
         _ => micros,
     };
     (is_date || kind != *of_side).then(|| cast(value.clone(), kind))
-}
-
-/// The zone in which a file shows a column of moments, where it is another one than UTC.
-pub fn shown_in(column: &Expr, kind: &DataType) -> Option<Arc<str>> {
-    match (column, kind) {
-        (Expr::Column(_), DataType::Timestamp(_, Some(zone))) if **zone != *UTC => {
-            Some(zone.clone())
-        }
-        _ => None,
-    }
-}
-
-fn in_utc(value: &Expr, unit: TimeUnit) -> Expr {
-    cast(value.clone(), DataType::Timestamp(unit, Some(UTC.into())))
 }
 
 /// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.

@@ -1,4 +1,7 @@
 //! Arrow files (Feather 2 is one): batches as they lie there. A batch is read as a whole, and of it the columns that are asked for are kept.
+//!
+//! A column of moments may say in which zone it is to be shown; the moments are the same in UTC. It is read as one in UTC, as a column of Parquet
+//! is, so that what a statement computes of it does not depend on who wrote the file.
 
 use super::blocks::{self, BLOCK_BYTES_MAX};
 use super::streamed::{self, Batches, Streamed};
@@ -7,7 +10,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::arrow::ipc::reader::FileDecoder;
 use datafusion::arrow::ipc::{Block, MetadataVersion};
 use souk_sdk::Error;
@@ -50,7 +53,7 @@ impl Layout {
         let bytes = blocks::footer(slice)?;
         let (footer, schema) = blocks::parsed(&bytes)?;
         Ok(Layout {
-            schema: Arc::new(schema),
+            schema: Arc::new(in_utc(&schema)),
             version: footer.version(),
             dictionaries: footer
                 .dictionaries()
@@ -65,6 +68,41 @@ impl Layout {
                 .copied()
                 .collect(),
         })
+    }
+}
+
+fn in_utc(schema: &Schema) -> Schema {
+    let columns = schema.fields().iter().map(field_in_utc);
+    let columns: Vec<FieldRef> = columns.collect();
+    Schema::new_with_metadata(columns, schema.metadata().clone())
+}
+
+fn field_in_utc(field: &FieldRef) -> FieldRef {
+    let kind = kind_in_utc(field.data_type());
+    match kind == *field.data_type() {
+        true => field.clone(),
+        false => Arc::new(field.as_ref().clone().with_data_type(kind)),
+    }
+}
+
+/// The same type with its moments, those in lists, structures and maps, too, in UTC.
+fn kind_in_utc(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
+        DataType::List(of) => DataType::List(field_in_utc(of)),
+        DataType::LargeList(of) => DataType::LargeList(field_in_utc(of)),
+        DataType::ListView(of) => DataType::ListView(field_in_utc(of)),
+        DataType::LargeListView(of) => DataType::LargeListView(field_in_utc(of)),
+        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(field_in_utc(of), *length),
+        DataType::Map(of, is_sorted) => DataType::Map(field_in_utc(of), *is_sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field_in_utc).collect()),
+        DataType::Dictionary(keys, of) => {
+            DataType::Dictionary(keys.clone(), Box::new(kind_in_utc(of)))
+        }
+        DataType::RunEndEncoded(ends, of) => {
+            DataType::RunEndEncoded(ends.clone(), field_in_utc(of))
+        }
+        _ => kind.clone(),
     }
 }
 
