@@ -32,7 +32,7 @@ use datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr, cast,
     lit, not, or,
 };
-use moments::{as_moment, in_micros};
+use moments::{as_moment, in_micros, truncated};
 use places::{Place, beside, number, place};
 use spans::{are_spans, span};
 
@@ -67,6 +67,7 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
             right,
         }) => divided(left, right, schema),
         Expr::ScalarFunction(call) if call.name() == "date_part" => taken(call, schema),
+        Expr::ScalarFunction(call) if call.name() == "date_trunc" => truncated(call, schema),
         Expr::Between(between) => within(between, schema),
         Expr::InList(list) => listed(list, schema),
         Expr::Case(case) => chosen(case, schema),

@@ -4,6 +4,7 @@
 
 pub mod lengths;
 pub mod quotients;
+pub mod truncated;
 
 use crate::errors;
 use crate::floats;
@@ -27,6 +28,7 @@ use quotients::{divided, quotient, unlike};
 use souk_sdk::Error;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use truncated::{Granule, truncated};
 
 /// A call of the function that does this.
 pub fn call(task: Task, values: Vec<Expr>) -> Expr {
@@ -67,6 +69,8 @@ pub enum Task {
     Part(i8),
     /// A float as a whole one, a half as the even one.
     Even,
+    /// The beginning of the second, the day, the month or the like in which a moment is, in UTC.
+    Truncate(Granule),
     /// What this function makes of a column, of a second value that is none.
     Rows(Arc<ScalarUDF>),
 }
@@ -92,6 +96,7 @@ impl ScalarUDFImpl for Function {
             Task::Divide => "divide",
             Task::Part(_) => "part",
             Task::Even => "even",
+            Task::Truncate(_) => "truncate",
             Task::Rows(_) => "rows",
         }
     }
@@ -124,6 +129,7 @@ impl ScalarUDFImpl for Function {
             Task::Divide => format!("{first} / {}", names.next().unwrap_or_default()),
             Task::Part(_) => format!("date_part({first})"),
             Task::Even => format!("round({first})"),
+            Task::Truncate(granule) => format!("date_trunc({granule:?},{first})"),
         })
     }
 
@@ -212,6 +218,7 @@ impl ScalarUDFImpl for Function {
                 Ok(Arc::new(micros(moments)?.with_data_type(kind)))
             }),
             Task::Even => each(&first, even),
+            Task::Truncate(granule) => each(&first, |moments| truncated(moments, *granule)),
             Task::Rows(_) => Err(errors::through(nothing())),
             Task::Seconds => each(&first, |seconds| {
                 let floats = cast(seconds, &DataType::Float64)?;

@@ -2,14 +2,15 @@
 //!
 //! Whole numbers that outgrow their type begin anew at its other end; of a decimal that is written as a text whatever is more than its type
 //! says is cut off, whichever function casts it; a date that is moved by hours loses them; a float of seconds beyond the years of
-//! nanoseconds is the last moment of these; and a moment before 1970 that is the same in all rows is rounded up where a column's is rounded
-//! down. A half of a float, which PostgreSQL rounds to the even number, it rounds away from zero. All are replaced in a plan whose types are
-//! aligned, by what `computed` has, and floats are made as `floats` has them. What is added up is in `sums`; what can fail is kept from rows
-//! for which nobody asks in `guards`.
+//! nanoseconds is the last moment of these; and of a moment that nanoseconds do not reach it finds no day and no month, and of one before 1970
+//! that is the same in all rows the next second rather than its own. A half of a float, which PostgreSQL rounds to the even number, it rounds
+//! away from zero. All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is
+//! added up is in `sums`; what can fail is kept from rows for which nobody asks in `guards`.
 //!
 //! Start reading at [`Exact`].
 
 use crate::computed::lengths::of_whole_days;
+use crate::computed::truncated::Granule;
 use crate::computed::{Task, call, plain, task};
 use crate::errors;
 use crate::floats;
@@ -234,10 +235,7 @@ fn called(function: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<Ex
         ("round", Some(first)) if function.args.len() == 1 && is_float(first, schema) => {
             Ok(Transformed::yes(leveled(call(Task::Even, function.args))))
         }
-        ("date_trunc", Some(_)) if is_one_moment(&function, schema) => {
-            let ScalarFunction { func, args } = function;
-            Ok(Transformed::yes(call(Task::Rows(func), args)))
-        }
+        ("date_trunc", Some(_)) => Ok(truncated(function, schema)),
         ("to_char", Some(first)) if is_other_format(&function, kind(first)) => {
             Err(errors::through(errors::format_of_postgres()))
         }
@@ -272,12 +270,28 @@ fn is_other_format(function: &ScalarFunction, kind: Option<DataType>) -> bool {
     is_moment && format.is_some_and(|format| !format.contains('%'))
 }
 
-/// Whether what is rounded is a moment of no column, which DataFusion computes in another way than those of columns.
-fn is_one_moment(function: &ScalarFunction, schema: &DFSchema) -> bool {
-    function.args.get(1).is_some_and(|moment| {
-        let kind = moment.get_type(schema);
-        kind.is_ok_and(|kind| matches!(kind, DataType::Timestamp(..))) && !moment.any_column_refs()
-    })
+/// The beginning of the day, the month or the like of a moment. In a zone that the statement itself has cast it to DataFusion finds it, in another
+/// way where the moment is no column's.
+fn truncated(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
+    let ScalarFunction { func, mut args } = function;
+    let kind = args.get(1).and_then(|moment| moment.get_type(schema).ok());
+    let Some(DataType::Timestamp(_, zone)) = kind else {
+        return Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args }));
+    };
+    let granule = match args.first() {
+        Some(Expr::Literal(name, _)) => name.try_as_str().flatten().and_then(Granule::of),
+        _ => None,
+    };
+    let granule = granule.filter(|_| zone.is_none_or(|zone| zone.eq_ignore_ascii_case("UTC")));
+    let is_one = args.get(1).is_some_and(|moment| !moment.any_column_refs());
+    match granule {
+        Some(granule) => {
+            let moment = args.split_off(1);
+            Transformed::yes(call(Task::Truncate(granule), moment))
+        }
+        None if is_one => Transformed::yes(call(Task::Rows(func), args)),
+        None => Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })),
+    }
 }
 
 /// Arrow's own casts become casts only later, when none is replaced any more.

@@ -325,3 +325,77 @@ fn moments_beyond_nanoseconds_are_compared() {
         }
     }
 }
+
+/// A moment is cut in its own unit, whatever its year, and a date as a moment.
+#[test]
+fn moments_of_all_years_are_truncated() {
+    // The last microsecond of the year 9999, and the second one of the year 1.
+    let micros =
+        || TimestampMicrosecondArray::from(vec![253_402_300_799_999_999, -62_135_596_799_999_999]);
+    let rows_of = batch(vec![
+        ("n", numbers(2)),
+        ("local", array(micros())),
+        ("at", array(micros().with_timezone("UTC"))),
+        ("day", array(Date32Array::from(vec![2_932_896, -719_162]))),
+        (
+            "ns",
+            array(TimestampNanosecondArray::from(vec![i64::MIN, i64::MAX])),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for column in ["local", "at"] {
+            for (granule, last) in [
+                ("microsecond", "9999-12-31 23:59:59.999999"),
+                ("millisecond", "9999-12-31 23:59:59.999"),
+                ("second", "9999-12-31 23:59:59"),
+                ("minute", "9999-12-31 23:59:00"),
+                ("hour", "9999-12-31 23:00:00"),
+                ("day", "9999-12-31 00:00:00"),
+                ("week", "9999-12-27 00:00:00"),
+                ("month", "9999-12-01 00:00:00"),
+                ("quarter", "9999-10-01 00:00:00"),
+                ("YEAR", "9999-01-01 00:00:00"),
+            ] {
+                let condition = format!("date_trunc('{granule}', \"{column}\") = '{last}'");
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, "1", "{name}: {condition}");
+            }
+            let first = format!("date_trunc('month', \"{column}\") = '0001-01-01 00:00:00'");
+            let found = rows(&mut session, &first, Vec::new());
+            assert_eq!(found, "2", "{name}: {first}");
+        }
+        for (condition, wanted) in [
+            ("date_trunc('month', \"day\") = DATE '9999-12-01'", "1"),
+            ("date_trunc('year', \"day\") = '0001-01-01 00:00:00'", "2"),
+            (
+                "date_trunc('quarter', DATE '9999-12-31') = '9999-10-01 00:00:00'",
+                "1 2",
+            ),
+            (
+                "date_trunc('day', TIMESTAMP '9999-12-31 12:00:00') = '9999-12-31 00:00:00'",
+                "1 2",
+            ),
+            (
+                "date_trunc('day', '9999-12-31 12:00:00') = '9999-12-31 00:00:00'",
+                "1 2",
+            ),
+            // Nanoseconds begin in September 1677, of which year they have no first day.
+            (
+                "n = 2 AND date_trunc('year', ns) = '2262-01-01 00:00:00'",
+                "2",
+            ),
+        ] {
+            let found = rows(&mut session, condition, Vec::new());
+            assert_eq!(found, wanted, "{name}: {condition}");
+        }
+        for granule in ["year", "microsecond"] {
+            let sql = format!("SELECT date_trunc('{granule}', ns) FROM t");
+            let error = ask(&mut session, &sql).err().unwrap();
+            assert_eq!(error.code, "value_out_of_range", "{name}: {sql}");
+        }
+    }
+}

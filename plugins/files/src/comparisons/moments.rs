@@ -5,8 +5,9 @@
 use super::written;
 use crate::types::per_second;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, cast};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use std::sync::Arc;
 
 const UTC: &str = "UTC";
@@ -20,6 +21,24 @@ pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
     let moment = written(value)?;
     let is_beyond = moment.cast_to(kind).is_err() && moment.cast_to(&micros).is_ok();
     is_beyond.then(|| cast(value.clone(), micros))
+}
+
+/// `date_trunc` of a date or a text, which it would make nanoseconds.
+pub fn truncated(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    let [granule, moment] = call.args.as_slice() else {
+        return None;
+    };
+    let kind = moment.get_type(schema).ok()?;
+    if kind != DataType::Date32 && !kind.is_string() {
+        return None;
+    }
+    let moment = cast(
+        moment.clone(),
+        DataType::Timestamp(TimeUnit::Microsecond, None),
+    );
+    let args = vec![granule.clone(), moment];
+    let call = ScalarFunction::new_udf(call.func.clone(), args);
+    Some(Expr::ScalarFunction(call))
 }
 
 /// A text or a date beside moments, as one of these. It is in UTC unless it says otherwise, and as fine as it is written; beside what the
