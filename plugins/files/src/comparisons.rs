@@ -14,6 +14,7 @@
 //! Start reading at [`exact`].
 
 mod chosen;
+mod groups;
 mod moments;
 mod places;
 mod spans;
@@ -24,7 +25,7 @@ use crate::plans;
 use crate::zones;
 use chosen::{CHOOSING, called, chosen};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
@@ -32,22 +33,14 @@ use datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, and, binary_expr, cast,
     lit, not, or,
 };
+use groups::by_length;
 use moments::{as_moment, in_micros, truncated};
 use places::{Place, beside, number, place};
 use spans::{are_spans, span};
 
 /// The plan with its comparisons made exact. Parameters are bound by then; types are not aligned yet.
 pub fn exact(plan: LogicalPlan) -> Planned<LogicalPlan> {
-    let plan = plans::rewrite(plan, rewritten)?;
-    let sorted = plan.transform_up_with_subqueries(|node| match node {
-        LogicalPlan::Sort(sort) => {
-            let schema = sort.input.schema().clone();
-            LogicalPlan::Sort(sort).map_expressions(|key| spans::sorted(key, &schema))
-        }
-        LogicalPlan::Join(join) => Ok(spans::joined(join)),
-        node => Ok(Transformed::no(node)),
-    });
-    sorted.data()
+    by_length(plans::rewrite(plan, rewritten)?)
 }
 
 fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {

@@ -452,6 +452,61 @@ fn extremes_of_spans_are_by_their_length() {
     assert_eq!(answer.columns[0].name, "max(v.s)");
 }
 
+/// Of spans that are equally long the first one stands for all.
+#[test]
+fn spans_are_grouped_by_their_length() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    const SPANS: &str = "(VALUES (1, INTERVAL '1 month'), (2, INTERVAL '30 days'), (3, INTERVAL '720 hours'), (4, INTERVAL '1 day'), (5, NULL), (6, NULL)) AS v(n, s)";
+    for (what, wanted) in [
+        (
+            "s IS NULL, count(*), min(n) FROM SPANS GROUP BY s ORDER BY min(n)",
+            &["false|3|1", "false|1|4", "true|2|5"][..],
+        ),
+        (
+            "s > INTERVAL '2 days', max(n), n > 0 FROM SPANS GROUP BY n > 0, s HAVING count(*) < 3 ORDER BY max(n)",
+            &["false|4|true", "~|6|true"],
+        ),
+        (
+            "extract(month FROM s), count(*) FROM SPANS GROUP BY s HAVING count(*) > 2",
+            &["1|3"],
+        ),
+        ("count(*) FROM (SELECT DISTINCT s FROM SPANS) AS x", &["3"]),
+        (
+            "count(*) FROM (SELECT DISTINCT s, n > 2 FROM SPANS) AS x",
+            &["4"],
+        ),
+        (
+            "count(*) FROM (SELECT s FROM SPANS UNION SELECT INTERVAL '24 hours') AS x",
+            &["3"],
+        ),
+        (
+            "count(*) FROM (SELECT s FROM SPANS WHERE n = 1 INTERSECT SELECT INTERVAL '720 hours') AS x",
+            &["1"],
+        ),
+        (
+            "count(*) FROM (SELECT s FROM SPANS WHERE n < 4 EXCEPT SELECT INTERVAL '30 days') AS x",
+            &["0"],
+        ),
+        (
+            "count(DISTINCT s), count(DISTINCT s) FILTER (WHERE n < 4), count(s) FROM SPANS",
+            &["2|1|4"],
+        ),
+        (
+            "DISTINCT ON (s) n FROM SPANS ORDER BY s, n",
+            &["4", "1", "5"],
+        ),
+    ] {
+        let sql = format!("SELECT {}", what.replace("SPANS", SPANS));
+        let answer = ask(&mut session, &sql);
+        let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), wanted, "{sql}");
+    }
+    let sql = format!("SELECT s, count(DISTINCT s) FROM {SPANS} GROUP BY s");
+    let answer = ask(&mut session, &sql).unwrap();
+    let names = answer.columns.iter().map(|column| column.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["s", "count(DISTINCT v.s)"]);
+}
+
 /// In lists and structures, too.
 #[test]
 fn zeros_in_lists_are_one() {

@@ -1,6 +1,6 @@
 //! Spans of time, by how long they are: a day has 24 hours and a month 30 days, as in PostgreSQL.
 //!
-//! What groups by them, `GROUP BY`, `DISTINCT` and the like, is not among it: there a month and 30 days are two.
+//! What groups by them is in `groups`.
 
 use crate::computed::lengths::INTERVAL;
 use crate::computed::{Task, call};
@@ -24,7 +24,7 @@ pub fn are_spans(one: &DataType, other: &DataType) -> bool {
     has_interval && is_span(one) && is_span(other)
 }
 
-fn is_interval(kind: &DataType) -> bool {
+pub fn is_interval(kind: &DataType) -> bool {
     matches!(kind, DataType::Interval(_))
 }
 
@@ -112,7 +112,7 @@ fn lengths(subquery: &Subquery, kind: &DataType) -> Option<Subquery> {
     Some(subquery.with_plan(Arc::new(plan.build().ok()?)))
 }
 
-/// `min` and `max`, and an order in which values are taken.
+/// `min` and `max`, what is counted once, and an order in which values are taken.
 pub fn aggregated(function: &AggregateFunction, schema: &DFSchema) -> Option<Expr> {
     let AggregateFunction { func, params } = function;
     let of_spans = match has_interval(&params.args, schema) {
@@ -125,10 +125,15 @@ pub fn aggregated(function: &AggregateFunction, schema: &DFSchema) -> Option<Exp
         true => None,
         false => in_order(&params.order_by, schema),
     };
-    if of_spans.is_none() && order_by.is_none() {
+    let counts = params.distinct && func.name() == "count" && has_interval(&params.args, schema);
+    if of_spans.is_none() && order_by.is_none() && !counts {
         return None;
     }
     let mut function = function.clone();
+    if counts {
+        let values = params.args.iter().map(|value| key(value, schema));
+        function.params.args = values.collect();
+    }
     if let Some(of_spans) = of_spans {
         function.func = Arc::new(of_spans);
     }
@@ -181,14 +186,16 @@ fn has_interval(values: &[Expr], schema: &DFSchema) -> bool {
     kinds.any(|kind| kind.is_ok_and(|kind| is_interval(&kind)))
 }
 
-fn key(value: &Expr, schema: &DFSchema) -> Expr {
+/// [`span`] of an interval, by which it is grouped and sorted; all else as it is.
+pub fn key(value: &Expr, schema: &DFSchema) -> Expr {
     match value.get_type(schema) {
         Ok(kind) if is_interval(&kind) => span(value, &kind),
         _ => value.clone(),
     }
 }
 
-fn in_order(order_by: &[Sort], schema: &DFSchema) -> Option<Vec<Sort>> {
+/// The same order, by how long spans are; `None` where it has none.
+pub fn in_order(order_by: &[Sort], schema: &DFSchema) -> Option<Vec<Sort>> {
     let keys: Vec<Expr> = order_by.iter().map(|sort| sort.expr.clone()).collect();
     if !has_interval(&keys, schema) {
         return None;
