@@ -3,11 +3,13 @@
 //! Start reading at [`may_fail`].
 
 use crate::computed::{Task, plain, task};
+use crate::types;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
+use std::sync::Arc;
 
 /// Functions that answer whatever they are given.
 const SURE: [&str; 19] = [
@@ -105,8 +107,13 @@ fn holds(to: &DataType, from: &DataType) -> bool {
             from.is_string() || from.is_numeric() || *from == DataType::Boolean
         }
         (DataType::Float64, from) => from.is_numeric(),
-        (DataType::Timestamp(to, _), DataType::Timestamp(from, _)) => to == from,
-        (DataType::Timestamp(unit, _), DataType::Date32) => *unit != TimeUnit::Nanosecond,
+        // Clocks that are put forward leave out hours.
+        (DataType::Timestamp(to, zone), DataType::Timestamp(from, its_zone)) => {
+            to == from && (its_zone.is_some() || has_all_hours(zone.as_ref()))
+        }
+        (DataType::Timestamp(unit, zone), DataType::Date32) => {
+            *unit != TimeUnit::Nanosecond && has_all_hours(zone.as_ref())
+        }
         (DataType::Date32, DataType::Timestamp(..)) => true,
         (DataType::Decimal128(digits, scale), from) => {
             let room = i16::from(*digits) - i16::from(*scale);
@@ -120,6 +127,10 @@ fn holds(to: &DataType, from: &DataType) -> bool {
         (to, from) if to.is_integer() && from.is_integer() => is_wider(to, from),
         _ => false,
     }
+}
+
+fn has_all_hours(zone: Option<&Arc<str>>) -> bool {
+    zone.is_none_or(|zone| types::is_fixed(zone))
 }
 
 fn is_wider(to: &DataType, from: &DataType) -> bool {

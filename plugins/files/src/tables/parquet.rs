@@ -285,9 +285,13 @@ fn schema_of(metadata: &ParquetMetaData, json: &HashSet<String>) -> Result<Schem
 impl ParquetTable {
     /// Calls `each` with the rows of each row group, and what these columns of it unpack to, as the footers say.
     fn groups(&self, columns: Option<&Vec<usize>>, mut each: impl FnMut(u64, u64)) {
+        // Ten thousand columns are not looked for in a list of as many.
+        let columns: Option<HashSet<usize>> =
+            columns.map(|columns| columns.iter().copied().collect());
         for part in self.parts.iter() {
             let schema = part.metadata.file_metadata().schema_descr();
             let is_read = |leaf: usize| {
+                let columns = columns.as_ref();
                 columns.is_none_or(|columns| columns.contains(&schema.get_column_root_idx(leaf)))
             };
             for group in part.metadata.row_groups() {

@@ -929,6 +929,10 @@ SELECT id, qty <> 0 AND 10 / qty > 3 AS a, qty = 0 OR 10 / qty > 3 AS b FROM sal
 -- = 8|~|little|-1|0
 SELECT id, CASE WHEN qty <> 0 THEN 10 / qty END AS a, CASE WHEN qty <> 0 AND 10 / qty > 3 THEN 'much' ELSE 'little' END AS b, coalesce(10 / nullif(qty, 0), -1) AS c, coalesce(CASE WHEN qty = 0 THEN 0 END, 10 / qty) AS d FROM sales ORDER BY id
 
+--- an hour that clocks leave out beside what leaves out its row
+-- = 2
+SELECT n FROM (VALUES (1, TIMESTAMP '2026-03-29 02:30:00'), (2, TIMESTAMP '2026-03-29 04:30:00')) AS v(n, m) WHERE arrow_cast(m, 'Timestamp(ns, "Europe/Berlin")') IS NOT NULL AND n <> 1
+
 --- a zero that an aggregate's filter leaves out
 -- = 11|10|5
 SELECT sum(10 / qty) FILTER (WHERE qty <> 0) AS a, max(10 / qty) FILTER (WHERE qty <> 0) AS b, count(10 / qty) FILTER (WHERE qty > 0) AS c FROM sales
