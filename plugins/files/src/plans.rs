@@ -6,7 +6,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan, Union};
+use datafusion::logical_expr::{Expr, Join, JoinConstraint, LogicalPlan, Union};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 /// The plan with each part of its expressions, and of those of its subqueries, as `rewritten` makes it, inner ones first. It is given the columns
@@ -25,6 +25,10 @@ pub fn rewrite(
             Ok(expression.update_data(|expression| name.restore(expression)))
         })?;
         let node = node.transform_data(of_one_kind)?;
+        let node = node.update_data(|node| match node {
+            LogicalPlan::Join(join) => LogicalPlan::Join(by_keys(join)),
+            node => node,
+        });
         has_changed |= node.transformed;
         match has_changed {
             // What stands above it is told the types that there are now.
@@ -47,6 +51,17 @@ fn of_one_kind(node: LogicalPlan) -> Planned<Transformed<LogicalPlan>> {
     }
     let union = Union::try_new_with_loose_types(union.inputs)?;
     TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
+}
+
+/// A join by keys that are no columns any more. One by columns of the same name (`USING`) is to DataFusion a mistake of its own then, where it looks
+/// for their names, as for a `DISTINCT`.
+pub fn by_keys(mut join: Join) -> Join {
+    let is_column = |key: &Expr| key.get_as_join_column().is_some();
+    let mut keys = join.on.iter();
+    if !keys.all(|(left, right)| is_column(left) && is_column(right)) {
+        join.join_constraint = JoinConstraint::On;
+    }
+    join
 }
 
 fn kinds(columns: &DFSchema) -> Vec<&DataType> {

@@ -441,6 +441,14 @@ fn extremes_of_spans_are_by_their_length() {
             "count(*) FROM SPANS JOIN (VALUES (INTERVAL '24 hours')) AS w(s) USING (s)",
             &["1"],
         ),
+        (
+            "DISTINCT n FROM SPANS JOIN (VALUES (INTERVAL '24 hours')) AS w(s) USING (s)",
+            &["2"],
+        ),
+        (
+            "DISTINCT f FROM (VALUES ('1.5'), ('2')) AS a(f) JOIN (VALUES (CAST('1.5' AS double))) AS b(f) USING (f)",
+            &["1.5"],
+        ),
     ] {
         let sql = format!("SELECT {}", what.replace("SPANS", SPANS));
         let answer = ask(&mut session, &sql);

@@ -5,6 +5,7 @@
 use crate::computed::lengths::INTERVAL;
 use crate::computed::{Task, call};
 use crate::extremes::extreme;
+use crate::plans;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -84,7 +85,8 @@ pub fn joined(mut join: Join) -> Transformed<LogicalPlan> {
             has_changed = true;
         }
     }
-    Transformed::new_transformed(LogicalPlan::Join(join), has_changed)
+    let join = LogicalPlan::Join(plans::by_keys(join));
+    Transformed::new_transformed(join, has_changed)
 }
 
 /// `span IN (SELECT …)`.
