@@ -34,7 +34,7 @@ use datafusion::logical_expr::{
     lit, not, or,
 };
 use groups::by_length;
-use moments::{as_moment, in_micros, truncated};
+use moments::{as_moment, in_micros, now_beside, truncated};
 use places::{Place, beside, number, place};
 use spans::{are_spans, span};
 
@@ -100,6 +100,14 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     let [Some(one), Some(other)] = kinds else {
         return None;
     };
+    if let Some(moment) = now_beside(&one, right, &other) {
+        let exact = compared(left, operator, &moment, schema);
+        return Some(exact.unwrap_or_else(|| binary_expr(left.clone(), operator, moment)));
+    }
+    if let Some(moment) = now_beside(&other, left, &one) {
+        let exact = compared(&moment, operator, right, schema);
+        return Some(exact.unwrap_or_else(|| binary_expr(moment, operator, right.clone())));
+    }
     if let Some(moment) = as_moment(&one, right, &other) {
         let exact = compared(left, operator, &moment, schema);
         return Some(exact.unwrap_or_else(|| binary_expr(left.clone(), operator, moment)));

@@ -283,7 +283,7 @@ fn truncated(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
         _ => None,
     };
     let granule = granule.filter(|_| zone.is_none_or(|zone| zone.eq_ignore_ascii_case("UTC")));
-    let is_one = args.get(1).is_some_and(|moment| !moment.any_column_refs());
+    let is_one = args.get(1).is_some_and(plans::is_of_no_row);
     match granule {
         Some(granule) => {
             let moment = args.split_off(1);

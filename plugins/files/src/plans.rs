@@ -64,6 +64,17 @@ pub fn by_keys(mut join: Join) -> Join {
     join
 }
 
+/// Whether a value is computed of no row: of what is written down, bound, or told by the clock.
+pub fn is_of_no_row(value: &Expr) -> bool {
+    let of_rows = value.exists(|part| {
+        Ok(matches!(
+            part,
+            Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::ScalarSubquery(_)
+        ))
+    });
+    of_rows.is_ok_and(|of_rows| !of_rows)
+}
+
 fn kinds(columns: &DFSchema) -> Vec<&DataType> {
     let columns = columns.fields().iter();
     columns.map(|column| column.data_type()).collect()

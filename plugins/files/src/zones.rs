@@ -8,6 +8,7 @@
 //! Start reading at [`Shown`] and [`Zone`].
 
 use crate::errors;
+use crate::plans;
 use crate::types::per_second;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use datafusion::arrow::array::timezone::Tz;
@@ -115,8 +116,8 @@ pub fn checked(call: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<l
             _ => return refused(no_zone()),
         }
         match moment.get_type(schema)? {
-            // What is no column's has no more digits than it is told with, and years beyond those of nanoseconds.
-            DataType::Timestamp(TimeUnit::Nanosecond, its_zone) if !moment.any_column_refs() => {
+            // What is of no row has no more digits than it is told with, and years beyond those of nanoseconds.
+            DataType::Timestamp(TimeUnit::Nanosecond, its_zone) if plans::is_of_no_row(moment) => {
                 let value = std::mem::take(moment);
                 *moment = logical::cast(value, DataType::Timestamp(MOMENT, its_zone));
                 has_changed = true;

@@ -399,3 +399,40 @@ fn moments_of_all_years_are_truncated() {
         }
     }
 }
+
+/// `now()` is in nanoseconds, which do not reach the year 9999.
+#[test]
+fn moments_of_all_years_stand_beside_now() {
+    let micros =
+        || TimestampMicrosecondArray::from(vec![Some(253_402_300_799_999_999), Some(0), None]);
+    let rows_of = batch(vec![
+        ("n", numbers(3)),
+        ("local", array(micros())),
+        ("at", array(micros().with_timezone("UTC"))),
+        (
+            "day",
+            array(Date32Array::from(vec![Some(2_932_896), Some(0), None])),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for column in ["local", "at", "day"] {
+            for (condition, wanted) in [
+                ("> now()", "1"),
+                ("<= now() - INTERVAL '1 day'", "2"),
+                ("NOT BETWEEN now() AND now() + INTERVAL '1 year'", "1 2"),
+                ("IS DISTINCT FROM current_timestamp", "1 2 3"),
+            ] {
+                let condition = format!("\"{column}\" {condition}");
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+            let condition = format!("now() < \"{column}\"");
+            let found = rows(&mut session, &condition, Vec::new());
+            assert_eq!(found, "1", "{name}: {condition}");
+        }
+    }
+}

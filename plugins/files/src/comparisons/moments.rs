@@ -3,8 +3,10 @@
 //! Start reading at [`as_moment`].
 
 use super::written;
+use crate::plans;
 use crate::types::per_second;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
@@ -21,6 +23,27 @@ pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
     let moment = written(value)?;
     let is_beyond = moment.cast_to(kind).is_err() && moment.cast_to(&micros).is_ok();
     is_beyond.then(|| cast(value.clone(), micros))
+}
+
+/// What is computed of `now()` alone, in microseconds, beside what nanoseconds do not reach: a date, or a moment in another unit.
+pub fn now_beside(of_side: &DataType, value: &Expr, of_value: &DataType) -> Option<Expr> {
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = of_value else {
+        return None;
+    };
+    let reaches_more = match of_side {
+        DataType::Timestamp(unit, _) => *unit != TimeUnit::Nanosecond,
+        kind => *kind == DataType::Date32,
+    };
+    if !reaches_more || !plans::is_of_no_row(value) {
+        return None;
+    }
+    let is_now = |part: &Expr| match part {
+        Expr::ScalarFunction(call) => call.name() == "now",
+        _ => false,
+    };
+    let is_of_now = value.exists(|part| Ok(is_now(part))).ok()?;
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+    is_of_now.then(|| cast(value.clone(), micros))
 }
 
 /// `date_trunc` of a date or a text, which it would make nanoseconds.
