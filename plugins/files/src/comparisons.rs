@@ -68,6 +68,7 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         Expr::AggregateFunction(function) => spans::aggregated(function, schema),
         Expr::WindowFunction(window) => spans::windowed(window, schema),
         Expr::InSubquery(set) => spans::listed(set, schema),
+        Expr::SetComparison(set) => spans::quantified(set, schema),
         Expr::Cast(Cast { expr, field }) => in_micros(expr, field.data_type()),
         _ => None,
     };

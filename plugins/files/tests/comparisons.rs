@@ -371,6 +371,14 @@ fn spans_are_compared_by_their_length() {
                 "1 3",
             ),
             (
+                "b - a = ANY (SELECT s FROM (VALUES (INTERVAL '1 month'), (INTERVAL '60 minutes')) AS v(s))",
+                "1 3",
+            ),
+            (
+                "b - a >= ALL (SELECT s FROM (VALUES (INTERVAL '24 hours'), (INTERVAL '60 minutes')) AS v(s))",
+                "2 3",
+            ),
+            (
                 "b - a NOT IN (SELECT s FROM (VALUES (INTERVAL '1 month')) AS v(s))",
                 "1 2",
             ),

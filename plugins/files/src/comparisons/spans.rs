@@ -11,7 +11,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::{
-    AggregateFunction, InSubquery, ScalarFunction, Sort, WindowFunction,
+    AggregateFunction, InSubquery, ScalarFunction, SetComparison, Sort, WindowFunction,
 };
 use datafusion::logical_expr::{
     Case, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
@@ -103,6 +103,19 @@ pub fn listed(set: &InSubquery, schema: &DFSchema) -> Option<Expr> {
         lengths,
         set.negated,
     )))
+}
+
+/// `span > ALL (SELECT …)`.
+pub fn quantified(set: &SetComparison, schema: &DFSchema) -> Option<Expr> {
+    let is = set.expr.get_type(schema).ok()?;
+    let kind = set.subquery.subquery.schema().fields().first()?.data_type();
+    if !are_spans(&is, kind) {
+        return None;
+    }
+    let side = Box::new(span(&set.expr, &is));
+    let lengths = lengths(&set.subquery, kind)?;
+    let set = SetComparison::new(side, lengths, set.op, set.quantifier);
+    Some(Expr::SetComparison(set))
 }
 
 /// How long the spans are that a subquery answers.
