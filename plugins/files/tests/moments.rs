@@ -430,9 +430,13 @@ fn moments_of_all_years_stand_beside_now() {
                 let found = rows(&mut session, &condition, Vec::new());
                 assert_eq!(found, wanted, "{name}: {condition}");
             }
-            let condition = format!("now() < \"{column}\"");
-            let found = rows(&mut session, &condition, Vec::new());
-            assert_eq!(found, "1", "{name}: {condition}");
+            for condition in [
+                format!("now() < \"{column}\""),
+                format!("now() BETWEEN TIMESTAMP '2020-01-01 00:00:00' AND \"{column}\""),
+            ] {
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, "1", "{name}: {condition}");
+            }
         }
     }
 }
