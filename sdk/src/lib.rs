@@ -41,7 +41,7 @@ pub mod publisher;
 pub mod results;
 mod rows;
 mod settings;
-mod short;
+pub mod short;
 pub mod statements;
 mod tcp;
 #[cfg(not(target_arch = "wasm32"))]

@@ -1,9 +1,10 @@
 //! Bytes that are appended and compared, by means that are quick in a component. A copy whose length only the run knows is a call of the host there
 //! (`memory.copy`), which takes longer than the copy of a few bytes; `==` looks at one byte after the other, and at the guest's clock each time.
+//! For a [`Machine`](crate::Machine) that reads and writes bytes itself.
 
 /// Appends any bytes; up to 64 are quick.
 #[inline]
-pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes.len() {
         0 => {}
         1 => out.push(bytes[0]),
@@ -18,7 +19,7 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Whether they are the same, sixteen bytes at a time.
 #[inline]
-pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }
@@ -28,6 +29,14 @@ pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
         8..16 => has_ends_of::<8>(one, other),
         _ => is_same_long(one, other),
     }
+}
+
+/// Whether bytes begin with others.
+#[inline]
+pub fn begins_with(bytes: &[u8], others: &[u8]) -> bool {
+    bytes
+        .get(..others.len())
+        .is_some_and(|first| is_same(first, others))
 }
 
 /// The same of as many bytes as `END` has to twice as many: their beginning and their end, which overlap.
@@ -87,9 +96,12 @@ mod tests {
             let mut other = one.to_vec();
             assert!(is_same(one, &other), "{length}");
             assert!(!is_same(one, &[one, b"x"].concat()), "{length}");
+            assert!(begins_with(&[one, b"x"].concat(), one), "{length}");
+            assert!(!begins_with(one, &[one, b"x"].concat()), "{length}");
             for at in 0..length {
                 other[at] ^= 0x80;
                 assert!(!is_same(one, &other), "{at} of {length}");
+                assert!(!begins_with(&bytes, &other), "{at} of {length}");
                 other[at] = one[at];
             }
         }
