@@ -5,7 +5,7 @@
 use crate::catalog::FLAGS;
 use crate::protocol::{Reader, malformed};
 use crate::types::{Definition, Reading};
-use souk_sdk::{Error, KnownColumns};
+use souk_sdk::{Error, KnownColumns, short};
 use std::rc::Rc;
 
 /// Statements kept prepared by one session. A server keeps 16,382 for all of its sessions, unless it is told otherwise.
@@ -60,7 +60,7 @@ impl Arriving {
             && let Some(known) = &self.known
         {
             let rest = known.raw[self.same..].strip_prefix(&length);
-            if rest.is_some_and(|rest| rest.starts_with(body)) {
+            if rest.is_some_and(|rest| short::begins_with(rest, body)) {
                 self.same += length.len() + body.len();
                 return Ok(());
             }
@@ -142,7 +142,8 @@ impl Statements {
     #[inline]
     pub fn find(&mut self, text: &str) -> Option<usize> {
         self.clock += 1;
-        let held = |slot: &Option<Statement>| slot.as_ref().is_some_and(|slot| *slot.text == *text);
+        let is_it = |slot: &Statement| short::is_same(slot.text.as_bytes(), text.as_bytes());
+        let held = |slot: &Option<Statement>| slot.as_ref().is_some_and(is_it);
         let place = self.slots.iter().position(held)?;
         if let Some(statement) = &mut self.slots[place] {
             statement.used = self.clock;
@@ -230,6 +231,8 @@ fn locks(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol;
+    use crate::types::id;
 
     #[test]
     fn only_reading_statements_pass() {
@@ -262,6 +265,47 @@ mod tests {
     fn locks_of_a_session_are_seen() {
         assert!(locks("SELECT Get_Lock('x', 1)"));
         assert!(!locks("SELECT IS_FREE_LOCK('x')"));
+    }
+
+    /// A column of this name, as a server describes it.
+    fn definition(name: &str, kind: u8) -> Vec<u8> {
+        let mut body = Vec::new();
+        for text in ["def", "shop", "t", "t", name, name] {
+            protocol::sized(&mut body, text.as_bytes());
+        }
+        let mut rest = protocol::BINARY.to_le_bytes().to_vec();
+        rest.extend_from_slice(&[8, 0, 0, 0, kind, 0, 0, 0, 0, 0]);
+        protocol::sized(&mut body, &rest);
+        body
+    }
+
+    fn arrived(known: Option<Rc<Shape>>, definitions: &[Vec<u8>]) -> Rc<Shape> {
+        let mut arriving = Arriving::new(known);
+        for body in definitions {
+            arriving.definition(body).unwrap();
+        }
+        arriving.shape(0, false).unwrap()
+    }
+
+    /// Columns are those of last time only if each byte of what describes them is.
+    #[test]
+    fn a_change_of_columns_is_seen() {
+        let two = [definition("id", id::LONGLONG), definition("n", id::LONG)];
+        let known = arrived(None, &two);
+        assert!(Rc::ptr_eq(&arrived(Some(known.clone()), &two), &known));
+        let names = |shape: &Shape| -> Vec<String> {
+            let columns = shape.columns.columns().iter();
+            columns.map(|column| column.name.clone()).collect()
+        };
+        assert_eq!(names(&known), ["id", "n"]);
+        let other = |definitions: &[Vec<u8>]| arrived(Some(known.clone()), definitions);
+        let renamed = other(&[two[0].clone(), definition("m", id::LONG)]);
+        assert_eq!(names(&renamed), ["id", "m"]);
+        let wider = other(&[two[0].clone(), definition("n", id::LONGLONG)]);
+        assert_eq!(wider.readings, [Reading::I64, Reading::I64]);
+        assert_eq!(names(&other(&two[..1])), ["id"]);
+        let more = other(&[two[0].clone(), two[1].clone(), two[0].clone()]);
+        assert_eq!(names(&more), ["id", "n", "id"]);
     }
 
     /// The cache keeps 64 statements and lets the one go that was used longest ago.

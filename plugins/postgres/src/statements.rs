@@ -6,7 +6,7 @@
 use crate::protocol;
 use crate::types::Reading;
 use crate::typing::{Told, Typing};
-use souk_sdk::{KnownColumns, Limits, Value};
+use souk_sdk::{KnownColumns, Limits, Value, short};
 use std::rc::Rc;
 
 /// Statements kept prepared at the server by one session.
@@ -173,7 +173,7 @@ impl Statements {
             .slots
             .iter_mut()
             .flatten()
-            .find(|slot| *slot.text == *text)?;
+            .find(|slot| short::is_same(slot.text.as_bytes(), text.as_bytes()))?;
         slot.used = self.clock;
         Some(&mut slot.state)
     }
