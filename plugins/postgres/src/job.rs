@@ -10,6 +10,8 @@ use std::rc::Rc;
 const BATCH_ROWS: u32 = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
 
+/// It goes into the queue and out of it by moves, which are calls of the host where what is moved has more than 128 bytes: what only few requests
+/// have is on the heap.
 pub enum Job {
     Setup(Setup),
     /// So many statements open a transaction at a pooler's backend, which the next job is in, up to the same Sync.
@@ -30,6 +32,9 @@ pub enum Job {
     },
 }
 
+#[cfg(target_arch = "wasm32")]
+const _: () = assert!(size_of::<Job>() <= 128);
+
 /// A backend says whose it is, or parses what every statement is followed by.
 pub struct Setup {
     /// The backend has said, if it was asked: that it is the session's own, and took its settings.
@@ -40,20 +45,20 @@ pub struct Setup {
 pub struct Prepare {
     pub number: u64,
     pub description: Description,
-    pub error: Option<ServerError>,
+    pub error: Option<Box<ServerError>>,
 }
 
 /// Types of a statement's columns are being looked up.
 pub struct Lookup {
     pub number: u64,
     pub description: Description,
-    pub error: Option<ServerError>,
+    pub error: Option<Box<ServerError>>,
 }
 
 /// A write is being tried, which must fail.
 pub struct Probe {
     pub id: u32,
-    pub error: Option<ServerError>,
+    pub error: Option<Box<ServerError>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,11 +76,11 @@ pub struct Execute {
     pub cancel: Cancel,
     /// The statement's own `CommandComplete` is there.
     pub complete: bool,
-    pub error: Option<ServerError>,
+    pub error: Option<Box<ServerError>>,
     /// Its parameters or columns are not those that it was prepared with.
     pub has_changed: bool,
     /// We fail the request ourselves; what still arrives is thrown away.
-    refused: Option<Error>,
+    refused: Option<Box<Error>>,
     announced: bool,
     builders: Vec<ColumnBuilder>,
     rows: u32,
@@ -168,7 +173,7 @@ impl Execute {
     /// Fails the request and has the server stop, unless all of its answer is here already.
     #[cold]
     fn refuse(&mut self, error: Error) {
-        self.refused.get_or_insert(error);
+        self.refused.get_or_insert_with(|| Box::new(error));
         self.builders = Vec::new();
         self.batch_rows = 0;
         if self.cancel == Cancel::No {
@@ -180,7 +185,7 @@ impl Execute {
     #[cold]
     pub fn changed(&mut self) {
         self.has_changed = true;
-        self.refused.get_or_insert_with(changing);
+        self.refused.get_or_insert_with(|| Box::new(changing()));
     }
 
     /// Whether it can run again as if nothing had been: the host has seen nothing of it.
@@ -191,7 +196,7 @@ impl Execute {
     /// `ReadyForQuery`: the request ends.
     pub fn finish(mut self, step: &mut Step) {
         let failed = match (self.refused.take(), self.error.take()) {
-            (Some(error), _) => Some(error),
+            (Some(error), _) => Some(*error),
             // An error after the statement's own end is about what follows it; the rows are whole.
             (None, Some(error)) if !self.complete => {
                 let is_bound = !self.ask.parameters.is_empty();

@@ -221,7 +221,7 @@ impl Session {
             }
             Some(Job::Setup(_) | Job::Begin(_)) | None => return Err(error.blame(false, false)),
         };
-        slot.get_or_insert(error);
+        slot.get_or_insert_with(|| Box::new(error));
         Ok(())
     }
 
@@ -282,7 +282,7 @@ impl Session {
             } else if error.is_aborted() && !self.is_retried(job.number) {
                 self.prepare_again(job.number, true, step);
             } else {
-                self.retype_or_refuse(job.number, error, step);
+                self.retype_or_refuse(job.number, *error, step);
             }
             return Ok(());
         }
@@ -414,7 +414,8 @@ impl Session {
     }
 
     fn probe_ended(&mut self, job: Probe, step: &mut Step) {
-        let read_only = job.error.as_ref().is_some_and(ServerError::is_read_only);
+        let error = job.error.as_deref();
+        let read_only = error.is_some_and(ServerError::is_read_only);
         match job.error {
             Some(error) if !read_only => step.failed(job.id, error.blame(false, false)),
             _ => {
