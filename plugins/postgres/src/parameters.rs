@@ -6,7 +6,7 @@
 use crate::protocol;
 use crate::types::{EPOCH_DAYS, EPOCH_US, is_time, oid};
 use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601};
-use souk_sdk::{ColumnType, Error, Value};
+use souk_sdk::{ColumnType, Error, Value, short};
 
 const BINARY: [u8; 2] = [0, 1];
 const TEXT: [u8; 2] = [0, 0];
@@ -29,11 +29,13 @@ pub fn bind(
     let start = out.len();
     let mut refused = None;
     protocol::message(out, b'B', |out| {
-        out.extend_from_slice(head);
+        short::append(out, head);
         let count = (values.len() as u16).to_be_bytes();
         out.extend_from_slice(&count);
         let formats = out.len();
-        out.resize(formats + 2 * values.len(), 0);
+        for _ in values {
+            out.extend_from_slice(&TEXT);
+        }
         out.extend_from_slice(&count);
         for (i, (value, type_oid)) in values.iter().zip(types).enumerate() {
             let at = out.len();
@@ -53,7 +55,7 @@ pub fn bind(
                 }
             }
         }
-        out.extend_from_slice(tail);
+        short::append(out, tail);
     });
     match refused {
         None => Ok(()),
@@ -209,7 +211,7 @@ fn encode(
 }
 
 fn binary(out: &mut Vec<u8>, bytes: &[u8]) -> [u8; 2] {
-    out.extend_from_slice(bytes);
+    short::append(out, bytes);
     BINARY
 }
 
@@ -220,7 +222,7 @@ fn text(out: &mut Vec<u8>, value: &Value) -> Result<[u8; 2], &'static str> {
             if text.contains('\0') {
                 return Err("text without the character NUL");
             }
-            out.extend_from_slice(text.as_bytes());
+            short::append(out, text.as_bytes());
         }
         Value::Boolean(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         Value::Int64(value) => out.extend_from_slice(value.to_string().as_bytes()),
@@ -383,6 +385,30 @@ mod tests {
             r#"{"1",NULL,{"a\"},{\\"}}"#
         );
         assert!(encoded(Value::Json("{}".into()), 1009).is_err());
+    }
+
+    /// `Bind` says how long it is, names its statement, and has a format and a value for each parameter, in order.
+    #[test]
+    fn a_bind_has_a_format_for_each_value() {
+        let text = "x".repeat(100);
+        let values = [
+            Value::Int64(7),
+            Value::Null(None),
+            Value::Text(text.clone()),
+            Value::Boolean(true),
+        ];
+        let types = [oid::INT4, oid::INT8, oid::TEXT, oid::BOOL];
+        let mut out = vec![9];
+        bind(&mut out, b"\0s12\0", &types, &values, &[0, 1, 0, 1]).unwrap();
+        let body = [
+            &b"\0s12\0\0\x04\0\x01\0\0\0\0\0\x01\0\x04"[..],
+            b"\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff\0\0\0\x64",
+            text.as_bytes(),
+            b"\0\0\0\x01\x01\0\x01\0\x01",
+        ]
+        .concat();
+        let length = (body.len() as u32 + 4).to_be_bytes();
+        assert_eq!(out, [&[9, b'B'][..], &length, &body[..]].concat());
     }
 
     /// A refused parameter leaves nothing on the wire.

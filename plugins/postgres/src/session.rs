@@ -31,6 +31,8 @@ const PID_MAX: i32 = 1 << 22;
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 /// What takes a transaction back is said again where a cancel has struck it, this often.
 const ENDINGS_MAX: u8 = 3;
+/// What is set aside for a request before it is written, at most.
+const ROOM_MAX: usize = 4 << 10;
 /// `ping` answers in this shape; statements number theirs from 0.
 const PING_SHAPE: u32 = 1_000_000;
 
@@ -214,7 +216,8 @@ impl Session {
             return self.execute_pooled(ask, statement, step);
         }
         let out = step.outgoing();
-        out.reserve(128);
+        let begin = out.len();
+        out.reserve_exact(statement.room.get());
         match parameters::bind(
             out,
             &statement.head,
@@ -224,6 +227,7 @@ impl Session {
         ) {
             Ok(()) => {
                 out.extend_from_slice(&protocol::RUN_UNDO_SYNC);
+                statement.room.set(ROOM_MAX.min(out.len() - begin));
                 let locks = statement.locks;
                 self.queue
                     .push_back(Job::Execute(Execute::new(ask, statement)));

@@ -7,6 +7,7 @@ use crate::protocol;
 use crate::types::Reading;
 use crate::typing::{Told, Typing};
 use souk_sdk::{KnownColumns, Limits, Value, short};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Statements kept prepared at the server by one session.
@@ -66,6 +67,8 @@ pub struct Statement {
     pub head: Vec<u8>,
     /// The end of its `Bind`: the result formats.
     pub tail: Vec<u8>,
+    /// How many bytes its last request had. A buffer of as many is handed to the host as it is: another one is cut to its length first.
+    pub room: Cell<usize>,
     column_oids: Vec<u32>,
     typing: Told,
     pub columns: KnownColumns,
@@ -102,6 +105,7 @@ impl Statement {
             shape,
             head,
             tail,
+            room: Cell::new(0),
             column_oids,
             typing,
             columns: KnownColumns::new(
