@@ -126,14 +126,22 @@ impl Step {
 
     fn command(&mut self, command: Command) {
         self.flush();
-        self.commands.push(command);
+        self.push(command);
     }
 
     fn flush(&mut self) {
         if !self.outgoing.is_empty() {
-            self.commands
-                .push(Command::Send(std::mem::take(&mut self.outgoing)));
+            let bytes = std::mem::take(&mut self.outgoing);
+            self.push(Command::Send(bytes));
         }
+    }
+
+    /// Most steps have one: four, which a list begins with, are more than what the allocator has at hand.
+    fn push(&mut self, command: Command) {
+        if self.commands.is_empty() {
+            self.commands.reserve_exact(1);
+        }
+        self.commands.push(command);
     }
 
     /// The commands and events in order, as the host gets them.
