@@ -2,7 +2,7 @@
 
 use encoding_rs::{CoderResult, Encoding};
 use souk_sdk::numbers::widened;
-use souk_sdk::{ColumnBuilder, ColumnType, Error};
+use souk_sdk::{ColumnBuilder, ColumnType, Error, short};
 use tds_protocol::token::Collation;
 use tds_protocol::types::TypeId;
 
@@ -152,7 +152,7 @@ fn write(kind: Kind, bytes: &[u8], out: &mut Vec<u8>, room: &mut Room) -> Result
         Kind::DateTime => souk_sdk::time::iso8601(datetime(bytes)?),
         Kind::Nothing => return Err(malformed()),
     };
-    out.extend_from_slice(text.as_bytes());
+    short::append(out, text.as_bytes());
     Ok(())
 }
 
@@ -308,6 +308,19 @@ fn wide(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     if !rest.is_empty() {
         return Err(malformed());
     }
+    // Most letters are of ASCII, which are looked at and written many at a time.
+    let beyond = |[low, high]: &[u8; 2]| (low & 0x80) | high;
+    let others = units
+        .iter()
+        .fold(0_u8, |others, unit| others | beyond(unit));
+    if others == 0 {
+        match units.len() {
+            LONG_BYTES.. => out.reserve_exact(units.len()),
+            _ => out.reserve(units.len()),
+        }
+        out.extend(units.iter().map(|unit| unit[0]));
+        return Ok(());
+    }
     letters(units.iter().map(|unit| u16::from_le_bytes(*unit)), out);
     Ok(())
 }
@@ -325,7 +338,7 @@ fn letters(units: impl Iterator<Item = u16> + Clone, out: &mut Vec<u8>) {
     }
     for char in chars() {
         let mut buffer = [0; 4];
-        out.extend_from_slice(char.encode_utf8(&mut buffer).as_bytes());
+        short::append(out, char.encode_utf8(&mut buffer).as_bytes());
     }
 }
 
@@ -458,6 +471,14 @@ mod tests {
         assert_eq!(text(utf8, b"a\xff").unwrap(), "a\u{fffd}");
         let units: Vec<u8> = "ä😀".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(text(Kind::Wide, &units).unwrap(), "ä😀");
+        // Wherever a letter is that is not of ASCII.
+        for at in 0..40 {
+            for letter in ["", "\u{7f}", "\u{80}", "\u{100}", "\u{8000}", "😀"] {
+                let whole = ["x".repeat(at), letter.to_owned(), "y".repeat(40 - at)].concat();
+                let units: Vec<u8> = whole.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                assert_eq!(text(Kind::Wide, &units).unwrap(), whole);
+            }
+        }
         assert_eq!(text(Kind::Wide, &units[..4]).unwrap(), "ä\u{fffd}");
         assert!(text(Kind::Wide, &units[..3]).is_err());
     }
