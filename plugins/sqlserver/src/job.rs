@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use souk_sdk::results::{Shape, Shapes};
-use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, Rows, Step};
+use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, Rows, Step, short};
 use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
 use crate::protocol::malformed;
 use crate::rows::{self, Found, Place, ROW_BYTES_MAX};
-use crate::tokens::{Done, Token, Transaction, done};
+use crate::tokens::{self, Done, Token, Transaction, done};
 use crate::types::{self, Reading};
 use crate::values::{Room, push, push_chunks};
 
@@ -103,6 +103,40 @@ impl Job {
         }
     }
 
+    /// The columns that `bytes` begin to describe, where those of a result before were described by the same bytes, and how many these are. They are
+    /// not read again.
+    pub fn known(
+        &self,
+        bytes: &[u8],
+        shapes: &Shapes<Reading>,
+    ) -> Option<(Rc<Shape<Reading>>, usize)> {
+        if bytes.first() != Some(&tokens::COLUMNS) {
+            return None;
+        }
+        let mark = mark(self.reader);
+        let known = shapes.find(|known| match known {
+            [marked, known @ ..] => *marked == mark && short::begins_with(bytes, known),
+            [] => false,
+        })?;
+        let length = known.described().len() - 1;
+        Some((known, length))
+    }
+
+    /// Takes columns that are known. An error ends the session.
+    pub fn described(&mut self, shape: Rc<Shape<Reading>>) -> Result<Heard, Error> {
+        if self.has_ended {
+            return Err(malformed());
+        }
+        self.can_be_undone()?;
+        Ok(match self.is_first_result() {
+            Ok(()) => {
+                self.shape = Some(shape);
+                Heard::Taken(0)
+            }
+            Err(refused) => Heard::Refused(refused),
+        })
+    }
+
     /// Takes a token, which has these bytes, and of a row what follows it. An error ends the session.
     pub fn take(
         &mut self,
@@ -170,14 +204,20 @@ impl Job {
         if described.columns.is_empty() {
             return Ok(());
         }
-        if self.shape.is_some() || self.reader == Reader::Nobody {
-            return Err(Error::source_failed(
-                "several_results",
-                "the statement has more than one result: write it as one query",
-            ));
-        }
+        self.is_first_result()?;
         self.shape = Some(shape(shapes, described, bytes, self.reader)?);
         Ok(())
+    }
+
+    /// The request has no other result, and is one that has any.
+    fn is_first_result(&self) -> Result<(), Error> {
+        match self.shape.is_some() || self.reader == Reader::Nobody {
+            false => Ok(()),
+            true => Err(Error::source_failed(
+                "several_results",
+                "the statement has more than one result: write it as one query",
+            )),
+        }
     }
 
     fn row(&mut self, rest: &[u8], is_compact: bool, step: &mut Step) -> Result<Heard, Error> {
@@ -330,19 +370,18 @@ fn append(
     }
 }
 
-/// The shape of a description, of these bytes: one that is known, or a new one.
+/// The catalog has names of its own for what is described by the same bytes.
+fn mark(reader: Reader) -> u8 {
+    u8::from(reader == Reader::Catalog)
+}
+
+/// The shape of a description, of these bytes: a new one ([`Job::known`]).
 fn shape(
     shapes: &mut Shapes<Reading>,
     described: &ColMetaData,
     bytes: &[u8],
     reader: Reader,
 ) -> Result<Rc<Shape<Reading>>, Error> {
-    // The catalog has names of its own.
-    let mark = u8::from(reader == Reader::Catalog);
-    let is_it = |known: &[u8]| known.split_first() == Some((&mark, bytes));
-    if let Some(known) = shapes.find(is_it) {
-        return Ok(known);
-    }
     let both = described.columns.iter().map(types::column);
     let both = both.collect::<Result<Vec<_>, Error>>()?;
     let (columns, readings): (Vec<Column>, Vec<Reading>) = both.into_iter().unzip();
@@ -350,7 +389,7 @@ fn shape(
         Reader::Catalog => catalog(&columns)?,
         _ => columns,
     };
-    Ok(shapes.add(&[&[mark], bytes].concat(), columns, readings))
+    Ok(shapes.add(&[&[mark(reader)], bytes].concat(), columns, readings))
 }
 
 /// The contract's columns, if these are of their types.
@@ -360,5 +399,43 @@ fn catalog(columns: &[Column]) -> Result<Vec<Column>, Error> {
     match kinds(columns) == kinds(&wanted) {
         true => Ok(wanted),
         false => Err(malformed().detail("the catalog has other columns than were asked for")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::Next;
+
+    /// Columns that come again are known by each of their bytes. Those of the catalog have other names.
+    #[test]
+    fn columns_are_known_by_their_bytes() {
+        let described = [0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, b'a', 0];
+        let limits = Limits {
+            rows_max: 1,
+            bytes_max: 1,
+            timeout_ms: 1,
+        };
+        let mut shapes = Shapes::default();
+        let job = |reader| Job::new(1, reader, limits, Vec::new());
+        assert!(job(Reader::Host).known(&described, &shapes).is_none());
+        let next = tokens::next(&described).unwrap();
+        let Next::Token(Token::Columns(columns), length) = next else {
+            panic!("{next:?}");
+        };
+        assert_eq!(length, described.len());
+        shape(&mut shapes, &columns, &described, Reader::Host).unwrap();
+        let whole = [&described[..], &[0xd1, 4, 7, 0, 0, 0]].concat();
+        let (known, length) = job(Reader::Host).known(&whole, &shapes).unwrap();
+        assert_eq!((known.number, length), (0, described.len()));
+        assert_eq!(known.columns.columns()[0].name, "a");
+        assert!(job(Reader::Catalog).known(&whole, &shapes).is_none());
+        for at in 0..described.len() {
+            let mut other = whole.clone();
+            other[at] ^= 1;
+            assert!(job(Reader::Host).known(&other, &shapes).is_none(), "{at}");
+            let cut = &described[..at];
+            assert!(job(Reader::Host).known(cut, &shapes).is_none(), "{at}");
+        }
     }
 }

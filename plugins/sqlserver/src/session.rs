@@ -353,6 +353,11 @@ impl Session {
     }
 
     fn token(&mut self, bytes: &[u8], step: &mut Step) -> Result<Read, Error> {
+        if let (Phase::Open, Some(job)) = (&self.phase, &mut self.job)
+            && let Some((shape, length)) = job.known(bytes, &self.shapes)
+        {
+            return Ok(job.described(shape)?.read(length));
+        }
         let (token, length) = match tokens::next(bytes) {
             Ok(Next::Token(token, length)) => (token, length),
             Ok(Next::More(needed)) => return Ok(Read::More(needed)),
@@ -366,11 +371,8 @@ impl Session {
         match (&mut self.phase, &mut self.job) {
             (Phase::Login(answer), _) => answer.take(token)?,
             (Phase::Open, Some(job)) => {
-                match job.take(token, told, rest, &mut self.shapes, step)? {
-                    Heard::Taken(more) => return Ok(Read::Taken(length + more)),
-                    Heard::More(more) => return Ok(Read::More(length.saturating_add(more))),
-                    Heard::Refused(error) => return Ok(Read::Refused(error)),
-                }
+                let heard = job.take(token, told, rest, &mut self.shapes, step)?;
+                return Ok(heard.read(length));
             }
             _ => return Err(malformed()),
         }
@@ -480,6 +482,17 @@ enum Read {
     Taken(usize),
     More(usize),
     Refused(Error),
+}
+
+impl Heard {
+    /// With the bytes of the token that this has come of.
+    fn read(self, token: usize) -> Read {
+        match self {
+            Heard::Taken(more) => Read::Taken(token + more),
+            Heard::More(more) => Read::More(token.saturating_add(more)),
+            Heard::Refused(error) => Read::Refused(error),
+        }
+    }
 }
 
 fn unexpected() -> Error {

@@ -17,11 +17,15 @@ const LONG_TOKEN_BYTES_MAX: u32 = 64 << 10;
 /// How long a token with what ends something is, its first byte included.
 pub const DONE_BYTES: usize = 13;
 
+/// What describes a result's columns.
+pub const COLUMNS: u8 = 0x81;
 const ROW: u8 = 0xd1;
 const COMPACT_ROW: u8 = 0xd2;
 pub const DONE: u8 = 0xfd;
 const DONE_OF_PROCEDURE: u8 = 0xfe;
 const DONE_IN_PROCEDURE: u8 = 0xff;
+/// What has changed in the session.
+const CHANGE: u8 = 0xe3;
 
 /// What a token of `DONE` says besides.
 pub mod done {
@@ -33,6 +37,7 @@ pub mod done {
 
 #[derive(Debug)]
 pub enum Token {
+    /// What describes a result's columns, of those that are not known yet.
     Columns(ColMetaData),
     /// Its values follow; they may be compact.
     Row(bool),
@@ -55,6 +60,19 @@ pub enum Transaction {
     Undone,
     /// In either way.
     Ended,
+}
+
+impl Transaction {
+    /// By the number of what has changed (MS-TDS 2.2.7.9).
+    fn of(change: u8) -> Option<Transaction> {
+        Some(match change {
+            8 => Transaction::Begun,
+            9 => Transaction::Committed,
+            10 => Transaction::Undone,
+            17 => Transaction::Ended,
+            _ => return None,
+        })
+    }
 }
 
 /// The end of a statement, or of an answer.
@@ -90,7 +108,7 @@ pub fn next(bytes: &[u8]) -> Result<Next, Error> {
     let (token, body) = match *kind {
         ROW => return Ok(Next::Token(Token::Row(false), 1)),
         COMPACT_ROW => return Ok(Next::Token(Token::Row(true), 1)),
-        0x81 => return columns(rest),
+        COLUMNS => return columns(rest),
         DONE | DONE_OF_PROCEDURE | DONE_IN_PROCEDURE => match bytes.get(..DONE_BYTES) {
             Some(token) => (Token::Done(ended(token)), &token[1..]),
             None => return Ok(Next::More(DONE_BYTES)),
@@ -111,7 +129,7 @@ pub fn next(bytes: &[u8]) -> Result<Next, Error> {
             None => return Ok(Next::More(bytes.len() + 1)),
         },
         0xae => return features(rest),
-        0xaa | 0xad | 0xe3 => match framed(2)? {
+        0xaa | 0xad | CHANGE => match framed(2)? {
             Some(body) => (read(*kind, body)?, body),
             None => return Ok(Next::More(bytes.len() + 1)),
         },
@@ -182,6 +200,12 @@ fn features(rest: &[u8]) -> Result<Next, Error> {
 
 /// A token whose length stands before it, and in which nothing is read beyond that.
 fn read(kind: u8, body: &[u8]) -> Result<Token, Error> {
+    // Of a transaction there are two in each answer, and nothing else is read of them.
+    if let (CHANGE, Some(change)) = (kind, body.get(2))
+        && let Some(transaction) = Transaction::of(*change)
+    {
+        return Ok(Token::Transaction(transaction));
+    }
     let mut reader = body;
     let read = match kind {
         0xaa => ServerError::decode(&mut reader).map(Token::Error),
@@ -198,10 +222,6 @@ fn read(kind: u8, body: &[u8]) -> Result<Token, Error> {
 
 fn changed(change: &EnvChange) -> Result<Token, Error> {
     Ok(match (change.env_type, &change.new_value) {
-        (EnvChangeType::BeginTransaction, _) => Token::Transaction(Transaction::Begun),
-        (EnvChangeType::CommitTransaction, _) => Token::Transaction(Transaction::Committed),
-        (EnvChangeType::RollbackTransaction, _) => Token::Transaction(Transaction::Undone),
-        (EnvChangeType::TransactionEnded, _) => Token::Transaction(Transaction::Ended),
         (EnvChangeType::PacketSize, EnvChangeValue::String(bytes)) => {
             Token::PacketBytes(bytes.trim().parse().map_err(|_| malformed())?)
         }
@@ -310,6 +330,9 @@ mod tests {
         ] {
             let ended = [0xe3, 11, 0, number, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8];
             assert_eq!(kind(&ended), wanted);
+            assert_eq!(kind(&[0xe3, 1, 0, number]), wanted);
+            // One that says nothing is none, whatever follows it.
+            assert!(next(&[0xe3, 0, 0, number]).is_err());
         }
         let routed = [0xe3, 12, 0, 20, 7, 0, 0, 0x99, 5, 1, 0, b'x', 0, 0, 0];
         match whole(&routed).0 {
