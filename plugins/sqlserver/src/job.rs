@@ -3,10 +3,13 @@
 use std::rc::Rc;
 
 use souk_sdk::results::{Shape, Shapes};
-use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, Rows, Step, short};
+use souk_sdk::{
+    Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, Rows, Step, Value, short,
+};
 use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
+use crate::parameters;
 use crate::protocol::malformed;
 use crate::rows::{self, Found, Place, ROW_BYTES_MAX};
 use crate::tokens::{self, Done, Token, Transaction, done};
@@ -37,8 +40,8 @@ pub struct Job {
     pub id: u32,
     pub reader: Reader,
     pub limits: Limits,
-    /// The caller's values, as an error of the server's may quote them.
-    callers: Vec<String>,
+    /// The caller's values that an error of the server's may quote.
+    callers: Vec<Value>,
     shape: Option<Rc<Shape<Reading>>>,
     is_described: bool,
     places: Vec<Place>,
@@ -83,7 +86,7 @@ impl End {
 }
 
 impl Job {
-    pub fn new(id: u32, reader: Reader, limits: Limits, callers: Vec<String>) -> Job {
+    pub fn new(id: u32, reader: Reader, limits: Limits, callers: Vec<Value>) -> Job {
         Job {
             id,
             reader,
@@ -298,7 +301,8 @@ impl Job {
             return Err(malformed().detail("an answer stopped before its end"));
         }
         if let Some(error) = self.error.take() {
-            return Ok(End::Refused(error, self.callers));
+            let callers = parameters::quoted(&self.callers);
+            return Ok(End::Refused(error, callers));
         }
         if self.is_open {
             return Err(malformed().detail("a statement left its transaction open"));

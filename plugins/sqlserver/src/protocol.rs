@@ -41,6 +41,32 @@ pub fn message(out: &mut Vec<u8>, kind: u8, packet_bytes: usize, body: &[u8]) {
     }
 }
 
+/// The same of a body that is written where it stands, as mostly it is one packet. What is refused leaves nothing.
+pub fn written(
+    out: &mut Vec<u8>,
+    kind: u8,
+    packet_bytes: usize,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let begin = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    if let Err(refused) = write(out) {
+        out.truncate(begin);
+        return Err(refused);
+    }
+    let length = out.len() - begin;
+    if length <= packet_bytes.clamp(PACKET_BYTES_MIN, PACKET_BYTES_MAX) {
+        let [high, low] = (length as u16).to_be_bytes();
+        let header = [kind, END, high, low, 0, 0, 1, 0];
+        out[begin..begin + HEADER_BYTES].copy_from_slice(&header);
+        return Ok(());
+    }
+    let body = out.split_off(begin + HEADER_BYTES);
+    out.truncate(begin);
+    message(out, kind, packet_bytes, &body);
+    Ok(())
+}
+
 /// Where in a packet the stream is.
 #[derive(Default)]
 pub struct Packets {
@@ -118,6 +144,18 @@ mod tests {
             let body: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let mut out = Vec::new();
             message(&mut out, REPLY, 512, &body);
+            let mut same = b"before".to_vec();
+            written(&mut same, REPLY, 512, |out| {
+                out.extend_from_slice(&body);
+                Ok(())
+            })
+            .unwrap();
+            assert!(same.strip_prefix(b"before") == Some(&out[..]), "{length}");
+            let refused = written(&mut same, REPLY, 512, |out| {
+                out.push(1);
+                Err(malformed())
+            });
+            assert!(refused.is_err() && same.len() == 6 + out.len());
             let packets = length.div_ceil(504).max(1);
             assert_eq!(out.len(), length + packets * HEADER_BYTES, "{length}");
             message(&mut out, REPLY, 512, b"next");

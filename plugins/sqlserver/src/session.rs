@@ -4,6 +4,8 @@
 //! acknowledgement, and nothing is sent before it does; the answer may have ended just before, in which case the acknowledgement is a message
 //! of its own. The next request asks the server to begin the session anew.
 
+use std::cell::Cell;
+
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::texts::Texts;
 use souk_sdk::{Descriptor, Error, ErrorClass, Input, Limits, Machine, Need, Query, Request, Step};
@@ -15,8 +17,8 @@ use crate::login;
 use crate::parameters;
 use crate::patience::Patience;
 use crate::ping::{LOOK, PROBE, Ping};
-use crate::protocol::{self, Packets, malformed};
-use crate::requests;
+use crate::protocol::{self, HEADER_BYTES, Packets, malformed};
+use crate::requests::Opening;
 use crate::settings::{self, Settings, Version};
 use crate::statements;
 use crate::tokens::{self, DONE, DONE_BYTES, Next, done};
@@ -39,14 +41,21 @@ pub struct Session {
     /// No sooner than with so many bytes there is anything to read in it.
     needed: usize,
     shapes: Shapes<Reading>,
-    /// How many values each takes.
-    texts: Texts<usize>,
+    texts: Texts<Known>,
     job: Option<Job>,
     ping: Option<Ping>,
     stopping: Option<Stopping>,
     patience: Patience,
     /// Something of a request may be left in the session.
     is_stale: bool,
+}
+
+/// What is known of a statement's text.
+struct Known {
+    /// How many values it takes.
+    places: usize,
+    /// What its last request began with.
+    opening: Cell<Option<Opening>>,
 }
 
 enum Phase {
@@ -144,7 +153,7 @@ impl Machine for Session {
                     parameters,
                     limits: filter.limits,
                 };
-                self.ask(id, query, Reader::Catalog, step);
+                self.ask(id, query, Reader::Catalog, &Cell::default(), step);
             }
             Request::Ping(limits) => {
                 self.ping = None;
@@ -188,15 +197,23 @@ impl Session {
         let given = query.parameters.len();
         let read = self.texts.read(&query.text, |text| {
             statements::one_query(text)?;
-            statements::places(text)
+            Ok(Known {
+                places: statements::places(text)?,
+                opening: Cell::default(),
+            })
         });
         match read {
-            Ok(places) if *places == given => self.ask(id, query, Reader::Host, step),
-            Ok(places) => step.failed(
+            Ok(known) if known.places == given => {
+                self.ask(id, query, Reader::Host, &known.opening, step)
+            }
+            Ok(known) => step.failed(
                 id,
                 Error::invalid_request(
                     "parameter_count",
-                    format!("the statement takes {places} parameters, {given} were given"),
+                    format!(
+                        "the statement takes {} parameters, {given} were given",
+                        known.places
+                    ),
                 ),
             ),
             Err(error) => step.failed(id, error),
@@ -210,10 +227,18 @@ impl Session {
             parameters: Vec::new(),
             limits,
         };
-        self.ask(id, query, reader, step);
+        self.ask(id, query, reader, &Cell::default(), step);
     }
 
-    fn ask(&mut self, id: u32, query: Query, reader: Reader, step: &mut Step) {
+    /// `known`: what the last request of the text began with.
+    fn ask(
+        &mut self,
+        id: u32,
+        query: Query,
+        reader: Reader,
+        known: &Cell<Option<Opening>>,
+        step: &mut Step,
+    ) {
         let Query {
             text,
             parameters,
@@ -221,12 +246,22 @@ impl Session {
         } = query;
         let statement_ms = self.settings.statement_timeout_ms();
         let least_ms = limits.timeout_ms.min(statement_ms);
-        let body = match requests::call(&text, &parameters, least_ms) {
-            Ok(body) => body,
+        let mut opening = match Opening::of(known.take(), &text, &parameters, least_ms) {
+            Ok(opening) => opening,
             Err(error) => return step.failed(id, error),
         };
-        let from = step.outgoing().len();
-        self.say(protocol::RPC, &body, step);
+        let out = step.outgoing();
+        let from = out.len();
+        out.reserve_exact(HEADER_BYTES + opening.room());
+        let written = protocol::written(out, protocol::RPC, self.packet_bytes, |out| {
+            opening.call(out, &parameters)
+        });
+        if let Err(error) = written {
+            return step.failed(id, error);
+        }
+        if opening.is_short() {
+            known.set(Some(opening));
+        }
         if std::mem::take(&mut self.is_stale) {
             // The second byte of the first packet.
             if let Some(status) = step.outgoing().get_mut(from + 1) {
@@ -240,7 +275,7 @@ impl Session {
             Reader::Host => statements::callers(&text, parameters.len()),
             _ => 0,
         };
-        let callers = parameters::quoted(&parameters[..callers]);
+        let callers = parameters::quotable(parameters, callers);
         self.job = Some(Job::new(id, reader, limits, callers));
     }
 
