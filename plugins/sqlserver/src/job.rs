@@ -48,7 +48,8 @@ pub struct Job {
     builders: Vec<ColumnBuilder>,
     rows: u32,
     bytes: u64,
-    pub error: Option<ServerError>,
+    /// On the heap, as few have one: a job of more than 128 bytes would be moved by the host.
+    pub error: Option<Box<ServerError>>,
     /// A transaction has begun, and is open.
     has_begun: bool,
     is_open: bool,
@@ -74,6 +75,9 @@ pub enum End {
     /// With what its reader, if it is the connector, has of it.
     Done(Vec<Chunk>),
 }
+
+#[cfg(target_arch = "wasm32")]
+const _: () = assert!(size_of::<Job>() <= 128);
 
 impl End {
     pub fn error(self) -> Option<Error> {
@@ -159,7 +163,7 @@ impl Job {
                 }
             }
             Token::Error(error) if error.class > INFORMATION => {
-                self.error.get_or_insert(error);
+                self.error.get_or_insert_with(|| Box::new(error));
             }
             Token::Transaction(kind) => self.transaction(kind)?,
             Token::Done(done) => self.done(done)?,
@@ -302,7 +306,7 @@ impl Job {
         }
         if let Some(error) = self.error.take() {
             let callers = parameters::quoted(&self.callers);
-            return Ok(End::Refused(error, callers));
+            return Ok(End::Refused(*error, callers));
         }
         if self.is_open {
             return Err(malformed().detail("a statement left its transaction open"));

@@ -45,6 +45,7 @@ pub fn find(
     places: &mut Vec<Place>,
 ) -> Result<Found, Error> {
     places.clear();
+    places.reserve_exact(readings.len());
     let mut walk = Walk { body, at: 0 };
     match walk.row(readings, is_compact, places) {
         Ok(()) => Ok(Found::Row(walk.at)),
