@@ -113,17 +113,23 @@ enum Part {
     Rows,
 }
 
-/// A statement runs, and its rows arrive.
+/// What a request fails with, and how much has come since.
+struct Refused {
+    error: Error,
+    bytes: u64,
+}
+
+/// A statement runs, and its rows arrive. It is handed on by moves, which are calls of the host where what is moved has more than 128 bytes: what only
+/// few requests have is on the heap.
 pub struct Execute {
     pub ask: Ask,
     /// The statement's place.
     pub place: usize,
-    pub error: Option<ServerError>,
+    pub error: Option<Box<ServerError>>,
     /// The rows have come to their end.
     complete: bool,
     /// We fail the request ourselves; what still arrives is thrown away.
-    refused: Option<Error>,
-    refused_bytes: u64,
+    refused: Option<Box<Refused>>,
     part: Part,
     arriving: Option<Arriving>,
     pub shape: Option<Rc<Shape>>,
@@ -143,7 +149,6 @@ impl Execute {
             error: None,
             complete: false,
             refused: None,
-            refused_bytes: 0,
             part: Part::Head,
             arriving: Some(Arriving::new(known)),
             shape: None,
@@ -219,7 +224,7 @@ impl Execute {
 
     /// The server's first error is what the request fails with.
     pub fn fail(&mut self, error: ServerError) {
-        self.error.get_or_insert(error);
+        self.error.get_or_insert_with(|| Box::new(error));
     }
 
     #[inline]
@@ -249,10 +254,10 @@ impl Execute {
     /// Counts a row of that many bytes; false if it is one too many. The error ends the session.
     #[inline]
     fn admit(&mut self, body: usize) -> Result<bool, Error> {
-        if let Some(refused) = &self.refused {
-            self.refused_bytes += body as u64;
-            return match self.refused_bytes > REFUSED_BYTES_MAX {
-                true => Err(refused.clone()),
+        if let Some(refused) = &mut self.refused {
+            refused.bytes += body as u64;
+            return match refused.bytes > REFUSED_BYTES_MAX {
+                true => Err(refused.error.clone()),
                 false => Ok(false),
             };
         }
@@ -295,7 +300,8 @@ impl Execute {
     /// Fails the request, and throws away what is still to come.
     #[cold]
     pub fn refuse(&mut self, error: Error) {
-        self.refused.get_or_insert(error);
+        self.refused
+            .get_or_insert_with(|| Box::new(Refused { error, bytes: 0 }));
         self.builders = Vec::new();
         self.batch_rows = 0;
     }
@@ -309,7 +315,7 @@ impl Execute {
     pub fn finish(mut self, step: &mut Step) {
         let bound = !self.ask.parameters.is_empty();
         let failed = match (self.refused.take(), self.error.take()) {
-            (Some(error), _) => Some(error),
+            (Some(refused), _) => Some(refused.error),
             (None, Some(error)) => Some(error.blame(bound)),
             (None, None) if !self.complete => Some(malformed()),
             (None, None) => None,

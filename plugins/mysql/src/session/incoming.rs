@@ -239,10 +239,8 @@ impl Session {
         if let (Some(shape), Some(statement)) = (&job.shape, self.statements.at(job.place)) {
             statement.shape = Some(shape.clone());
         }
-        let is_stale = job
-            .error
-            .as_ref()
-            .is_some_and(ServerError::is_stale_statement);
+        let error = job.error.as_deref();
+        let is_stale = error.is_some_and(ServerError::is_stale_statement);
         if is_stale && !job.ask.retried && job.unseen() {
             let text = self
                 .statements
