@@ -1,6 +1,6 @@
 //! The messages that we send, and a reader for those that we get. No state.
 
-use souk_sdk::Error;
+use souk_sdk::{Error, short};
 
 /// A packet holds so many bytes at most; one that holds exactly as many is followed by another of the same message.
 pub const PACKET_BYTES_MAX: usize = 0xff_ffff;
@@ -81,7 +81,7 @@ pub fn close(out: &mut Vec<u8>, statement: u32) {
 fn command(out: &mut Vec<u8>, tag: u8, rest: &[u8]) {
     message(out, 0, |out| {
         out.push(tag);
-        out.extend_from_slice(rest);
+        short::append(out, rest);
     });
 }
 
@@ -108,7 +108,7 @@ pub fn sized(out: &mut Vec<u8>, value: &[u8]) {
             out.extend_from_slice(&(n as u64).to_le_bytes());
         }
     }
-    out.extend_from_slice(value);
+    short::append(out, value);
 }
 
 /// Reads a message without ever going past its end.

@@ -21,6 +21,8 @@ const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 /// What a statement has locked by name stays beyond its transaction.
 const UNLOCK: &str = "DO RELEASE_ALL_LOCKS()";
 const ABSORB: &str = "DO 0";
+/// What is set aside for a request before it is written, at most.
+const ROOM_MAX: usize = 4 << 10;
 /// The errands of a session are one at a time.
 const STOP: u32 = 0;
 /// `ping` answers in this shape; statements number theirs from 0.
@@ -253,17 +255,26 @@ impl Session {
         let (number, wanted) = (statement.id, statement.parameters);
         let locks = statement.locks;
         let known = statement.shape.clone();
-        let mut command = Vec::with_capacity(128);
-        if let Err(error) = parameters::execute(&mut command, number, wanted, &ask.parameters) {
-            return step.failed(ask.id, error);
-        }
+        let (begin, awaited, limit_ms) = (step.outgoing().len(), self.awaited.len(), self.limit_ms);
+        step.outgoing().reserve_exact(statement.room);
         self.limit(ask.limits.timeout_ms, step);
         self.command(BEGIN, Awaited::Begin, step);
-        step.send(&command);
+        let values = &ask.parameters;
+        if let Err(error) = parameters::execute(step.outgoing(), number, wanted, values) {
+            // Nothing of it leaves.
+            step.outgoing().truncate(begin);
+            self.awaited.truncate(awaited);
+            self.limit_ms = limit_ms;
+            return step.failed(ask.id, error);
+        }
         self.awaited.push_back(Awaited::Execute);
         self.command(END, Awaited::End, step);
         if locks {
             self.command(UNLOCK, Awaited::Unlock, step);
+        }
+        let room = ROOM_MAX.min(step.outgoing().len() - begin);
+        if let Some(statement) = self.statements.at(place) {
+            statement.room = room;
         }
         self.job = Some(Job::Execute(Execute::new(ask, place, known)));
     }
@@ -315,6 +326,61 @@ fn rounded(left_ms: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_sdk::{Command, Event, Limits, Query, Value};
+
+    /// What goes out for a request of the statement that was prepared, and whether it has failed at once.
+    fn asked(session: &mut Session, value: Value) -> (Vec<u8>, bool) {
+        let limits = Limits {
+            rows_max: 1,
+            bytes_max: 1,
+            timeout_ms: 1_000,
+        };
+        let request = Request::Query(Query {
+            text: "SELECT ?".into(),
+            parameters: vec![value],
+            limits,
+        });
+        let mut step = Step::default();
+        session.submit(1, request, &mut step).unwrap();
+        let (commands, events) = step.into_parts();
+        let sent = commands.into_iter().flat_map(|command| match command {
+            Command::Send(bytes) => bytes,
+            other => panic!("{other:?}"),
+        });
+        let has_failed = matches!(events.as_slice(), [Event::Failed(_)]);
+        (sent.collect(), has_failed)
+    }
+
+    fn opened() -> Session {
+        let json = r#"{"username":"u","password":"p","database":"d","ssl_mode":"disable"}"#;
+        let mut session = Session::open(souk_sdk::Settings {
+            engine: "mysql".into(),
+            json: json.into(),
+        })
+        .unwrap();
+        session.phase = Phase::Open;
+        session.statements.keep("SELECT ?".into(), 7, 1);
+        session
+    }
+
+    /// Of a request with a value that the server has not, nothing leaves, and the next one is as if it had not been.
+    #[test]
+    fn a_refused_value_leaves_nothing() {
+        let mut session = opened();
+        let refused = asked(&mut session, Value::Float64(f64::NAN));
+        assert_eq!(refused, (Vec::new(), true));
+        assert!(session.job.is_none() && session.awaited.is_empty());
+        let (sent, has_failed) = asked(&mut session, Value::Int64(1));
+        assert!(!has_failed && String::from_utf8_lossy(&sent).contains("max_execution_time"));
+        assert_eq!(asked(&mut opened(), Value::Int64(1)).0, sent);
+        // The limit is known.
+        session.job = None;
+        session.awaited.clear();
+        let (again, _) = asked(&mut session, Value::Int64(2));
+        assert!(again.len() < sent.len());
+        let text = String::from_utf8_lossy(&again);
+        assert!(text.contains(BEGIN) && text.contains(END), "{text}");
+    }
 
     /// The server's limit is never shorter than what is left, and not much longer.
     #[test]

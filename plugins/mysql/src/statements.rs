@@ -21,6 +21,8 @@ pub struct Statement {
     pub parameters: usize,
     /// It may take locks that no end of a transaction gives up.
     pub locks: bool,
+    /// How many bytes its last request had. A buffer of as many is handed to the host as it is: another one is cut to its length first.
+    pub room: usize,
     /// What its last result looked like. Of `SELECT ?` that depends on the value.
     pub shape: Option<Rc<Shape>>,
     used: u64,
@@ -174,6 +176,7 @@ impl Statements {
             text,
             id,
             parameters,
+            room: 0,
             shape: None,
             used: self.clock,
         });
