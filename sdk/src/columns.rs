@@ -153,6 +153,10 @@ pub struct ColumnBuilder {
     rows: usize,
     validity: Option<Vec<u8>>,
     data: Data,
+    /// Of a type of variable length: how many bytes are expected, for which room is made with the first value; and whether that is expected to be
+    /// the only one.
+    bytes_expected: usize,
+    is_single: bool,
 }
 
 impl ColumnBuilder {
@@ -160,7 +164,8 @@ impl ColumnBuilder {
         ColumnBuilder::with_capacity(kind, 0, 0)
     }
 
-    /// Room for `rows` values and, where the type is of variable length, `bytes` bytes.
+    /// Room for `rows` values and, where the type is of variable length, `bytes` bytes. A value that is the only one has as much as it needs: what
+    /// has more is cut to its length when it is handed to the host.
     pub fn with_capacity(kind: ColumnType, rows: usize, bytes: usize) -> ColumnBuilder {
         let data = match kind {
             ColumnType::Boolean => Data::Bits(Vec::with_capacity(rows.div_ceil(8))),
@@ -175,7 +180,7 @@ impl ColumnBuilder {
                 offsets.push(0);
                 Data::VarLen {
                     offsets,
-                    bytes: Vec::with_capacity(bytes),
+                    bytes: Vec::new(),
                 }
             }
         };
@@ -184,6 +189,8 @@ impl ColumnBuilder {
             rows: 0,
             validity: None,
             data,
+            bytes_expected: bytes,
+            is_single: rows <= 1,
         }
     }
 
@@ -302,10 +309,21 @@ impl ColumnBuilder {
             return Err(mismatch(self.kind));
         };
         let end = i32::try_from(bytes.len() + value.len()).map_err(|_| too_long())?;
+        make_room(bytes, value.len(), self.bytes_expected, self.is_single);
         short::append(bytes, value);
         offsets.push(end);
         self.valid();
         Ok(())
+    }
+
+    /// Says that the next value, which is rendered in place, has about so many bytes. If it is the first one, room is made for it as by
+    /// [`var`](Self::var).
+    #[inline]
+    pub fn expect(&mut self, length: usize) {
+        let Data::VarLen { bytes, .. } = &mut self.data else {
+            return;
+        };
+        make_room(bytes, length, self.bytes_expected, self.is_single);
     }
 
     /// Like [`var`](Self::var) for a value that is rendered in place: `write` appends to the column's bytes.
@@ -317,6 +335,9 @@ impl ColumnBuilder {
         let Data::VarLen { offsets, bytes } = &mut self.data else {
             return Err(mismatch(self.kind));
         };
+        if bytes.capacity() == 0 {
+            bytes.reserve_exact(self.bytes_expected);
+        }
         let start = bytes.len();
         let written =
             write(bytes).and_then(|()| i32::try_from(bytes.len()).map_err(|_| too_long()));
@@ -361,6 +382,17 @@ impl ColumnBuilder {
     }
 }
 
+/// Room for a column's values, with the first of them.
+#[inline]
+fn make_room(bytes: &mut Vec<u8>, first: usize, expected: usize, is_single: bool) {
+    if bytes.capacity() == 0 {
+        bytes.reserve_exact(match is_single {
+            true => first,
+            false => first.max(expected),
+        });
+    }
+}
+
 /// A bitmap of `rows` ones; bits past the end are zero.
 fn ones(rows: usize) -> Vec<u8> {
     let mut bits = vec![0xff; rows / 8];
@@ -402,6 +434,39 @@ mod tests {
             panic!()
         };
         assert_eq!(text.offsets, [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 18, 19]);
+    }
+
+    /// A value that is the only one of its batch, as the one before was, has as much room as it needs, whatever that one needed.
+    #[test]
+    fn a_single_value_has_its_own_room() {
+        let room = |builder: ColumnBuilder| match builder.finish().data {
+            ColumnData::VarLen(text) => (text.bytes.len(), text.bytes.capacity()),
+            _ => panic!(),
+        };
+        for length in [0, 1, 7, 8, 20, 40, 100] {
+            let value = "x".repeat(length);
+            let mut single = ColumnBuilder::with_capacity(ColumnType::Text, 1, 20);
+            single.var(value.as_bytes()).unwrap();
+            assert_eq!(room(single), (length, length));
+        }
+        let mut many = ColumnBuilder::with_capacity(ColumnType::Text, 9, 64);
+        (0..9).for_each(|_| many.push(Cell::Text("seven")).unwrap());
+        assert_eq!(room(many), (45, 64));
+        // How long a value is that is written in place is not known before.
+        let mut written = ColumnBuilder::with_capacity(ColumnType::Json, 1, 20);
+        let all = |out: &mut Vec<u8>| {
+            b"[1, 2]".iter().for_each(|byte| out.push(*byte));
+            Ok(())
+        };
+        written.var_with(all).unwrap();
+        assert_eq!(room(written), (6, 20));
+        let mut expected = ColumnBuilder::with_capacity(ColumnType::Json, 1, 20);
+        expected.expect(6);
+        expected.var_with(all).unwrap();
+        assert_eq!(room(expected), (6, 6));
+        let mut number = ColumnBuilder::new(ColumnType::Int64);
+        number.expect(6);
+        assert_eq!(number.bytes(), 0);
     }
 
     /// Booleans are packed, least significant bit first.

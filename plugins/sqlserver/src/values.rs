@@ -74,6 +74,13 @@ pub fn push(
             builder.i64(dates::datetimeoffset(bytes, digits)?)
         }
         (Kind::DateTime, _) => builder.i64(datetime(bytes)?),
+        (Kind::Wide, _) => {
+            // Of letters of ASCII. A long text makes its room itself.
+            if bytes.len() < LONG_BYTES {
+                builder.expect(bytes.len() / 2);
+            }
+            builder.var_with(|out| wide(bytes, out))
+        }
         _ => builder.var_with(|out| write(kind, bytes, out, room)),
     }
 }
