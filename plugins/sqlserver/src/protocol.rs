@@ -79,7 +79,15 @@ pub struct Packets {
 impl Packets {
     /// Takes the next piece of a message from `input`, and says whether the message ends with it. `None`: there is no more.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<(&'a [u8], bool)>, Error> {
-        if self.known < HEADER_BYTES {
+        if self.known == 0
+            && let Some((header, rest)) = input.split_first_chunk::<HEADER_BYTES>()
+        {
+            // As it mostly comes, and without a copy whose length only the run knows.
+            self.header = *header;
+            self.known = HEADER_BYTES;
+            *input = rest;
+            self.left = self.payload()?;
+        } else if self.known < HEADER_BYTES {
             let count = input.len().min(HEADER_BYTES - self.known);
             let (head, rest) = input.split_at(count);
             self.header[self.known..self.known + count].copy_from_slice(head);
@@ -88,11 +96,7 @@ impl Packets {
             if self.known < HEADER_BYTES {
                 return Ok(None);
             }
-            let length = usize::from(u16::from_be_bytes([self.header[2], self.header[3]]));
-            if self.header[0] != REPLY || !(HEADER_BYTES..=PACKET_BYTES_MAX).contains(&length) {
-                return Err(malformed());
-            }
-            self.left = length - HEADER_BYTES;
+            self.left = self.payload()?;
         } else if input.is_empty() {
             return Ok(None);
         }
@@ -105,6 +109,15 @@ impl Packets {
             self.known = 0;
         }
         Ok(Some((piece, is_over && self.header[1] & END != 0)))
+    }
+
+    /// How many bytes of a message the packet has.
+    fn payload(&self) -> Result<usize, Error> {
+        let length = usize::from(u16::from_be_bytes([self.header[2], self.header[3]]));
+        match self.header[0] == REPLY && (HEADER_BYTES..=PACKET_BYTES_MAX).contains(&length) {
+            true => Ok(length - HEADER_BYTES),
+            false => Err(malformed()),
+        }
     }
 }
 

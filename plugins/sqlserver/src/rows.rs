@@ -105,25 +105,25 @@ impl Walk<'_> {
         let bytes = match length {
             Length::Fixed(0) => return Ok(Place::Null),
             Length::Fixed(bytes) => bytes,
-            Length::Byte => match self.number(1)? as usize {
+            Length::Byte => match self.number::<1>()? as usize {
                 0 => return Ok(Place::Null),
                 bytes => bytes,
             },
-            Length::Short => match self.number(2)? as u16 {
+            Length::Short => match self.number::<2>()? as u16 {
                 SHORT_NULL => return Ok(Place::Null),
                 bytes if usize::from(bytes) > SHORT_BYTES_MAX => return Err(Stop::Malformed),
                 bytes => bytes.into(),
             },
-            Length::Long => match self.number(4)? as usize {
+            Length::Long => match self.number::<4>()? as usize {
                 0 => return Ok(Place::Null),
                 bytes if bytes > LONG_BYTES_MAX => return Err(Stop::Malformed),
                 bytes => bytes,
             },
-            Length::Pointer => match self.number(1)? as usize {
+            Length::Pointer => match self.number::<1>()? as usize {
                 0 => return Ok(Place::Null),
                 pointer => {
                     self.skip(pointer + TIMESTAMP_BYTES)?;
-                    self.number(4)? as usize
+                    self.number::<4>()? as usize
                 }
             },
             Length::Chunks => return self.chunks(),
@@ -134,13 +134,13 @@ impl Walk<'_> {
 
     /// Chunks until one of no bytes; where a length is said before, theirs is the same.
     fn chunks(&mut self) -> Result<Place, Stop> {
-        let said = self.number(8)?;
+        let said = self.number::<8>()?;
         if said == CHUNKS_NULL {
             return Ok(Place::Null);
         }
         let (from, mut bytes, mut count) = (self.at, 0_usize, 0);
         loop {
-            let chunk = self.number(4)? as usize;
+            let chunk = self.number::<4>()? as usize;
             bytes = bytes.checked_add(chunk).ok_or(Stop::Malformed)?;
             if said != CHUNKS_UNKNOWN && bytes as u64 > said {
                 return Err(Stop::Malformed);
@@ -161,10 +161,12 @@ impl Walk<'_> {
         })
     }
 
-    fn number(&mut self, bytes: usize) -> Result<u64, Stop> {
-        let from = self.skip(bytes)?;
+    /// Of so many bytes, which the compiler knows: a copy of others is a call of the host.
+    #[inline]
+    fn number<const BYTES: usize>(&mut self) -> Result<u64, Stop> {
+        let from = self.skip(BYTES)?;
         let mut wide = [0; 8];
-        wide[..bytes].copy_from_slice(&self.body[from..from + bytes]);
+        wide[..BYTES].copy_from_slice(&self.body[from..from + BYTES]);
         Ok(u64::from_le_bytes(wide))
     }
 

@@ -94,17 +94,13 @@ pub enum Next {
 /// The token that `bytes`, which are not empty, begin with.
 pub fn next(bytes: &[u8]) -> Result<Next, Error> {
     let (kind, rest) = bytes.split_first().ok_or_else(malformed)?;
-    let framed = |head: usize| -> Result<Option<&[u8]>, Error> {
-        let Some(length) = rest.get(..head) else {
-            return Ok(None);
-        };
-        let mut wide = [0; 4];
-        wide[..head].copy_from_slice(length);
-        match u32::from_le_bytes(wide) {
-            length @ 0..=LONG_TOKEN_BYTES_MAX => Ok(rest.get(..head + length as usize)),
-            _ => Err(malformed()),
-        }
+    let framed = |head: usize, length: Option<u32>| match length {
+        None => Ok(None),
+        Some(length @ 0..=LONG_TOKEN_BYTES_MAX) => Ok(rest.get(..head + length as usize)),
+        Some(_) => Err(malformed()),
     };
+    let short = || rest.first_chunk().copied().map(u16::from_le_bytes);
+    let long = || rest.first_chunk().copied().map(u32::from_le_bytes);
     let (token, body) = match *kind {
         ROW => return Ok(Next::Token(Token::Row(false), 1)),
         COMPACT_ROW => return Ok(Next::Token(Token::Row(true), 1)),
@@ -119,17 +115,17 @@ pub fn next(bytes: &[u8]) -> Result<Next, Error> {
             None => return Ok(Next::More(5)),
         },
         // ORDER, TABNAME, COLINFO, INFO.
-        0xa9 | 0xa4 | 0xa5 | 0xab => match framed(2)? {
+        0xa9 | 0xa4 | 0xa5 | 0xab => match framed(2, short().map(u32::from))? {
             Some(body) => (Token::Other, body),
             None => return Ok(Next::More(bytes.len() + 1)),
         },
         // SESSIONSTATE, FEDAUTHINFO.
-        0xe4 | 0xee => match framed(4)? {
+        0xe4 | 0xee => match framed(4, long())? {
             Some(body) => (Token::Other, body),
             None => return Ok(Next::More(bytes.len() + 1)),
         },
         0xae => return features(rest),
-        0xaa | 0xad | CHANGE => match framed(2)? {
+        0xaa | 0xad | CHANGE => match framed(2, short().map(u32::from))? {
             Some(body) => (read(*kind, body)?, body),
             None => return Ok(Next::More(bytes.len() + 1)),
         },

@@ -214,9 +214,12 @@ fn decimal(bytes: &[u8]) -> Result<(bool, u128), Error> {
         }
         _ => return Err(malformed()),
     };
-    let mut wide = [0; 16];
-    wide[..magnitude.len()].copy_from_slice(magnitude);
-    match u128::from_le_bytes(wide) {
+    // Of a length that the compiler knows, and so without the host.
+    let parts = magnitude.as_chunks::<4>().0.iter().rev();
+    let whole = parts.fold(0_u128, |whole, part| {
+        whole << 32 | u128::from(u32::from_le_bytes(*part))
+    });
+    match whole {
         magnitude @ 0..=DECIMAL_MAX => Ok((sign == 0, magnitude)),
         _ => Err(malformed()),
     }
