@@ -3,7 +3,7 @@
 //! Only flat buffers, so that crossing to the host is a memcpy. The validity bitmap comes into being with the
 //! first NULL: a column without one costs nothing for it.
 
-use crate::{Chunk, Column, ColumnData, ColumnType, Error, VarLen, short};
+use crate::{Batch, Chunk, Column, ColumnData, ColumnType, Error, VarLen, short};
 use serde_json::value::RawValue;
 
 /// A batch is cut at this many rows or bytes of values: small enough to stream, large enough that its overhead vanishes.
@@ -352,6 +352,90 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    /// Many dates, none of which is NULL.
+    pub fn i32s(&mut self, values: impl Iterator<Item = i32>) -> Result<(), Error> {
+        let Data::I32s(all) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        all.extend(values);
+        let rows = all.len();
+        self.valid_to(rows);
+        Ok(())
+    }
+
+    /// The same of int64, time, timestamp and local-timestamp.
+    pub fn i64s(&mut self, values: impl Iterator<Item = i64>) -> Result<(), Error> {
+        let Data::I64s(all) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        all.extend(values);
+        let rows = all.len();
+        self.valid_to(rows);
+        Ok(())
+    }
+
+    /// The same of float64.
+    pub fn f64s(&mut self, values: impl Iterator<Item = f64>) -> Result<(), Error> {
+        let Data::F64s(all) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        all.extend(values);
+        let rows = all.len();
+        self.valid_to(rows);
+        Ok(())
+    }
+
+    /// The same of boolean: a byte each, of which the lowest bit counts.
+    pub fn booleans(&mut self, values: &[u8]) -> Result<(), Error> {
+        let Data::Bits(bits) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        let rows = self.rows + values.len();
+        // Up to the end of the last byte, then eight at once.
+        let open = self.rows.wrapping_neg() & 7;
+        let (first, values) = values.split_at(open.min(values.len()));
+        if let Some(last) = bits.last_mut() {
+            *last |= packed(first) << (self.rows & 7);
+        }
+        let (eights, rest) = values.as_chunks::<8>();
+        bits.extend(eights.iter().map(packed_eight));
+        if !rest.is_empty() {
+            bits.push(packed(rest));
+        }
+        self.valid_to(rows);
+        Ok(())
+    }
+
+    /// The same of [`var`](Self::var): of text, json, decimal and bytes.
+    pub fn vars(&mut self, values: &[&[u8]]) -> Result<(), Error> {
+        let Data::VarLen { offsets, bytes } = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        let lengths = values.iter().map(|value| value.len());
+        let more = lengths.fold(0, usize::saturating_add);
+        // Then the end of each of them has a number, too.
+        i32::try_from(bytes.len().saturating_add(more)).map_err(|_| too_long())?;
+        bytes.reserve(more);
+        offsets.extend(values.iter().map(|value| {
+            short::append(bytes, value);
+            bytes.len() as i32
+        }));
+        let rows = offsets.len() - 1;
+        self.valid_to(rows);
+        Ok(())
+    }
+
+    /// Whether the values from this row on are UTF-8, each by itself: they are looked at together, which is much quicker than one after the
+    /// other. True of a column of fixed width.
+    pub fn is_text(&self, from: usize) -> bool {
+        match &self.data {
+            Data::VarLen { offsets, bytes } => {
+                are_texts(offsets.get(from..).unwrap_or_default(), bytes)
+            }
+            _ => true,
+        }
+    }
+
     /// The column as it crosses to the host.
     pub fn finish(self) -> Chunk {
         let data = match self.data {
@@ -380,6 +464,61 @@ impl ColumnBuilder {
         }
         self.rows += 1;
     }
+
+    /// Those that were appended up to this row are there.
+    fn valid_to(&mut self, rows: usize) {
+        if let Some(validity) = &mut self.validity {
+            add_ones(validity, self.rows, rows);
+        }
+        self.rows = rows;
+    }
+}
+
+impl Batch {
+    /// Whether its values of variable length are UTF-8, each by itself: as [`ColumnBuilder::is_text`], of all columns.
+    pub fn is_text(&self) -> bool {
+        self.chunks.iter().all(|chunk| match &chunk.data {
+            ColumnData::VarLen(values) => are_texts(&values.offsets, &values.bytes),
+            _ => true,
+        })
+    }
+}
+
+/// Whether the bytes between each of these offsets and the next are UTF-8.
+fn are_texts(offsets: &[i32], bytes: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+        return true;
+    };
+    let begin = *first as usize;
+    let Some(all) = bytes.get(begin..*last as usize) else {
+        return false;
+    };
+    if is_ascii(all) {
+        return true;
+    }
+    // A character that goes on in the next value would make a text of two that are none.
+    let mut ends = offsets.iter().map(|offset| *offset as usize - begin);
+    std::str::from_utf8(all).is_ok_and(|text| ends.all(|end| text.is_char_boundary(end)))
+}
+
+/// Sixteen bytes at a time.
+fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    let mut chunks = chunks.iter();
+    chunks.all(|chunk| u128::from_ne_bytes(*chunk) & HIGH == 0) && rest.is_ascii()
+}
+
+/// The lowest bit of each of up to eight bytes.
+fn packed(bytes: &[u8]) -> u8 {
+    let bits = bytes.iter().rev();
+    bits.fold(0, |bits, byte| bits << 1 | byte & 1)
+}
+
+/// The same of eight: byte `i` is multiplied to bit `i` of the highest one, and no two of the products meet.
+fn packed_eight(bytes: &[u8; 8]) -> u8 {
+    let lowest = u64::from_le_bytes(*bytes) & 0x0101_0101_0101_0101;
+    (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 /// Room for a column's values, with the first of them.
@@ -395,13 +534,23 @@ fn make_room(bytes: &mut Vec<u8>, first: usize, expected: usize, is_single: bool
 
 /// A bitmap of `rows` ones; bits past the end are zero.
 fn ones(rows: usize) -> Vec<u8> {
-    let mut bits = vec![0xff; rows / 8];
-    if rows & 7 != 0 {
-        bits.push((1u8 << (rows & 7)) - 1);
-    }
+    let mut bits = Vec::new();
+    add_ones(&mut bits, 0, rows);
     bits
 }
 
+/// Makes a bitmap of `from` bits one of `to`, those that are new being ones.
+fn add_ones(bits: &mut Vec<u8>, from: usize, to: usize) {
+    if let (used @ 1.., Some(last)) = (from & 7, bits.last_mut()) {
+        *last |= 0xff << used;
+    }
+    bits.resize(to.div_ceil(8), 0xff);
+    if let (used @ 1.., Some(last)) = (to & 7, bits.last_mut()) {
+        *last &= (1 << used) - 1;
+    }
+}
+
+#[cold]
 fn mismatch(kind: ColumnType) -> Error {
     Error::internal(
         "column_type",
@@ -409,6 +558,7 @@ fn mismatch(kind: ColumnType) -> Error {
     )
 }
 
+#[cold]
 fn too_long() -> Error {
     Error::limit_exceeded("batch_bytes", "a batch holds more than 2 GiB of text")
 }
@@ -480,6 +630,94 @@ mod tests {
         let chunk = bits.finish();
         assert_eq!(chunk.data, ColumnData::Bits(vec![0b0000_1101, 0b0000_0001]));
         assert_eq!(chunk.validity, Some(vec![0xff, 0b01]));
+    }
+
+    /// However many values come at once, after however many others and NULLs: the column is the same as of one after the other.
+    #[test]
+    fn many_values_are_each_of_them() {
+        let texts: Vec<String> = (0..40).map(|n| "é".repeat(n)).collect();
+        let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        for kind in [
+            ColumnType::Boolean,
+            ColumnType::Date,
+            ColumnType::Int64,
+            ColumnType::Float64,
+            ColumnType::Text,
+        ] {
+            for (before, nulls, count) in (0..18_usize)
+                .flat_map(|before| [0, 1].map(|nulls| (before, nulls)))
+                .flat_map(|(before, nulls)| (0..20_usize).map(move |count| (before, nulls, count)))
+            {
+                let (mut one, mut many) = (ColumnBuilder::new(kind), ColumnBuilder::new(kind));
+                for _ in 0..nulls {
+                    one.null();
+                    many.null();
+                }
+                for part in [0..before, before..before + count, 0..count] {
+                    let bytes: Vec<u8> = part.clone().map(|n| (n % 3) as u8).collect();
+                    for (n, byte) in part.clone().zip(&bytes) {
+                        match kind {
+                            ColumnType::Boolean => one.boolean(byte & 1 == 1),
+                            ColumnType::Date => one.i32(n as i32 - 9),
+                            ColumnType::Int64 => one.i64(n as i64 - i64::MAX),
+                            ColumnType::Float64 => one.f64(n as f64 / 3.0),
+                            _ => one.var(texts[n]),
+                        }
+                        .unwrap();
+                    }
+                    match kind {
+                        ColumnType::Boolean => many.booleans(&bytes),
+                        ColumnType::Date => many.i32s(part.map(|n| n as i32 - 9)),
+                        ColumnType::Int64 => many.i64s(part.map(|n| n as i64 - i64::MAX)),
+                        ColumnType::Float64 => many.f64s(part.map(|n| n as f64 / 3.0)),
+                        _ => many.vars(&texts[part]),
+                    }
+                    .unwrap();
+                    assert_eq!(one.rows(), many.rows());
+                }
+                one.null();
+                many.null();
+                let (one, many) = (one.finish(), many.finish());
+                assert_eq!(one.data, many.data, "{kind:?} {before} {nulls} {count}");
+                assert_eq!(one.validity, many.validity, "{kind:?} {before} {count}");
+            }
+        }
+        let mut date = ColumnBuilder::new(ColumnType::Date);
+        assert!(date.i64s([1].into_iter()).is_err() && date.vars(&[b"a"]).is_err());
+        assert!(date.booleans(&[1]).is_err() && date.f64s([1.0].into_iter()).is_err());
+        assert_eq!(date.rows(), 0);
+    }
+
+    /// Texts are looked at together, and each has to be one by itself.
+    #[test]
+    fn each_text_is_utf8() {
+        let is_text = |values: &[&[u8]]| {
+            let mut builder = ColumnBuilder::new(ColumnType::Text);
+            builder.var(b"\xff").unwrap();
+            builder.vars(values).unwrap();
+            assert!(!builder.is_text(0));
+            let is_text = builder.is_text(1);
+            let mut batch = ColumnBuilder::new(ColumnType::Text);
+            batch.vars(values).unwrap();
+            let batch = Batch {
+                rows: values.len() as u32,
+                chunks: vec![batch.finish()],
+            };
+            assert_eq!(batch.is_text(), is_text, "{values:?}");
+            is_text
+        };
+        let long = "x".repeat(40);
+        let texts = ["", "a", "é", "😀", long.as_str(), "", "ä"].map(str::as_bytes);
+        assert!(is_text(&[]) && is_text(&[b""]) && is_text(&texts));
+        let halves: [&[u8]; 2] = [b"a\xc3", b"\xa9b"];
+        assert!(is_text(&[b"a\xc3\xa9b"]) && !is_text(&halves));
+        // Wherever a wrong byte stands.
+        for at in 0..long.len() {
+            let mut broken = long.clone().into_bytes();
+            broken[at] = 0x80;
+            assert!(!is_text(&[&broken]), "{at}");
+        }
+        assert!(ColumnBuilder::new(ColumnType::Int64).is_text(0));
     }
 
     /// Digits stay as they were written, and what is no number is no cell.

@@ -153,24 +153,38 @@ impl<T> Page<'_, T> {
     #[inline]
     pub fn row(
         &mut self,
+        push: impl FnMut(usize, &T, &mut ColumnBuilder) -> Result<(), Error>,
+    ) -> Result<Option<Batch>, Error> {
+        self.rows_at_once(1, push)
+    }
+
+    /// Appends so many rows: `push` appends as many values to its column. A batch may become longer by them than it would of one after the
+    /// other.
+    #[inline]
+    pub fn rows_at_once(
+        &mut self,
+        count: u32,
         mut push: impl FnMut(usize, &T, &mut ColumnBuilder) -> Result<(), Error>,
     ) -> Result<Option<Batch>, Error> {
-        if self.told.rows == self.limits.rows_max {
+        if count > self.limits.rows_max.saturating_sub(self.told.rows) {
             return Err(Error::too_many_rows(self.limits.rows_max));
         }
         if self.builders.is_empty() {
             self.builders = self.shape.columns.builders();
         }
+        let bytes_max = self.limits.bytes_max.saturating_sub(self.told.bytes);
         let columns = self.shape.types.iter().zip(&mut self.builders);
+        let mut bytes = 0;
         for (place, (kind, builder)) in columns.enumerate() {
             push(place, kind, builder)?;
+            bytes += builder.bytes() as u64;
+            // With each column: many that are too large are never there at once.
+            if bytes > bytes_max {
+                return Err(Error::too_many_bytes(self.limits.bytes_max));
+            }
         }
-        self.told.rows += 1;
-        let bytes = self.builders.iter().map(|builder| builder.bytes() as u64);
-        self.bytes = bytes.sum();
-        if self.told.bytes + self.bytes > self.limits.bytes_max {
-            return Err(Error::too_many_bytes(self.limits.bytes_max));
-        }
+        self.bytes = bytes;
+        self.told.rows += count;
         match self.rows() >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
             true => Ok(Some(self.cut())),
             false => Ok(None),
@@ -309,5 +323,41 @@ mod tests {
         assert_eq!(error.code, "rows_limit");
         let error = tell(&["a", "b", "c"], limits(9, 2)).unwrap_err();
         assert_eq!(error.code, "bytes_limit");
+    }
+
+    /// Rows that come together have the limits of those that come one by one, and their batch is cut behind them.
+    #[test]
+    fn rows_that_come_together_are_bounded() {
+        let shape = shape(&mut Shapes::default(), "");
+        let tell = |counts: &[u32], rows_max, bytes_max| -> Result<Vec<u32>, Error> {
+            let limits = Limits {
+                rows_max,
+                bytes_max,
+                timeout_ms: 1,
+            };
+            let (mut told, mut batches) = (Told::default(), Vec::new());
+            let mut page = told.page(&shape, &limits);
+            for count in counts {
+                let values = vec![&b"ab"[..]; *count as usize];
+                batches.extend(page.rows_at_once(*count, |_, (), into| into.vars(&values))?);
+            }
+            batches.extend(page.rest());
+            Ok(batches.iter().map(|batch| batch.rows).collect())
+        };
+        let code = |told: Result<Vec<u32>, Error>| told.unwrap_err().code;
+        assert_eq!(tell(&[0], 0, 0).unwrap(), [0_u32; 0]);
+        assert_eq!(tell(&[3, 4], 7, 14).unwrap(), [7]);
+        assert_eq!(code(tell(&[3, 5], 7, 99)), "rows_limit");
+        assert_eq!(code(tell(&[3, 4], 7, 13)), "bytes_limit");
+        let whole = BATCH_ROWS as u32;
+        let many = [whole - 1, 200, whole, 1];
+        assert_eq!(
+            tell(&many, u32::MAX, u64::MAX).unwrap(),
+            [whole + 199, whole, 1]
+        );
+        assert_eq!(
+            code(tell(&many, u32::MAX, u64::from(4 * whole))),
+            "bytes_limit"
+        );
     }
 }
