@@ -8,12 +8,15 @@ use souk_sdk::{Column, Error, Limits, Rows, Step};
 use crate::errors::malformed;
 use crate::protocol::{Chunks, Prepared, fetched_to_its_end, names};
 use crate::types::{self, Type};
-use crate::values::push;
+use crate::values::push_all;
 use crate::vectors::Chunk;
 use crate::wire::Reader;
 
 /// The types and names that describe columns.
 const DESCRIBED_BYTES_MAX: usize = 1 << 20;
+
+/// Rows that are told column by column, before it is looked at how long their batch has become. A multiple of eight: then no mask begins within a byte.
+const ROWS_AT_ONCE: usize = 256;
 
 /// Whose columns a result has.
 #[derive(Clone, Copy, PartialEq)]
@@ -130,9 +133,11 @@ fn tell(
 ) -> Result<(), Error> {
     let room = value_bytes_max(limits);
     let mut batches = told.page(shape, limits);
-    for row in 0..chunk.rows {
-        let full =
-            batches.row(|place, kind, into| push(kind, &chunk.columns[place], row, into, room))?;
+    for begin in (0..chunk.rows).step_by(ROWS_AT_ONCE) {
+        let rows = begin..chunk.rows.min(begin + ROWS_AT_ONCE);
+        let full = batches.rows_at_once(rows.len() as u32, |place, kind, into| {
+            push_all(kind, &chunk.columns[place], rows.clone(), into, room)
+        })?;
         full.into_iter().for_each(|batch| step.batch(id, batch));
     }
     let rest = batches.rest();

@@ -1,5 +1,7 @@
 //! A cell of a vector as a value of a column.
 
+use std::ops::Range;
+
 use souk_sdk::numbers::widened;
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnBuilder, Error};
@@ -8,11 +10,82 @@ use crate::errors::malformed;
 use crate::nested::document_of;
 use crate::notation::{bignum, bits, decimal, interval, time_ns, time_tz, timestamp_ns, uuid};
 use crate::types::Type;
-use crate::vectors::{Found, Vector};
+use crate::vectors::{Found, Run, Vector};
 
 /// The years from -99999 to 99999, which a host takes; DuckDB has more.
 const DAYS: std::ops::RangeInclusive<i64> = -37_243_412..=35_804_721;
+/// The same in microseconds. What is infinite is none of them.
+const MICROS: std::ops::RangeInclusive<i64> =
+    *DAYS.start() * DAY_US..=(*DAYS.end() + 1) * DAY_US - 1;
 const SECOND_US: i64 = 1_000_000;
+
+/// Appends the cells of these rows. `room`: how many bytes a column may become.
+pub fn push_all(
+    kind: &Type,
+    vector: &Vector<'_>,
+    rows: Range<usize>,
+    into: &mut ColumnBuilder,
+    room: usize,
+) -> Result<(), Error> {
+    if let Some(run) = vector.run(rows.clone())
+        && push_run(kind, &run, into)?
+    {
+        return Ok(());
+    }
+    for row in rows {
+        push(kind, vector, row, into, room)?;
+        // One long value may stand for all of them.
+        if into.bytes() > room {
+            return Err(Error::too_many_bytes(room as u64));
+        }
+    }
+    Ok(())
+}
+
+/// Appends values that lie one behind the other, if they lie as they do in a column. Whether it has: of others each is looked at.
+fn push_run(kind: &Type, run: &Run<'_, '_>, into: &mut ColumnBuilder) -> Result<bool, Error> {
+    match (kind, run) {
+        (Type::Signed(8), Run::Fixed(bytes)) => into.i64s(longs(bytes))?,
+        (Type::Signed(4), Run::Fixed(bytes)) => into.i64s(ints(bytes).map(i64::from))?,
+        (Type::Double, Run::Fixed(bytes)) => {
+            let values = bytes.as_chunks::<8>().0.iter();
+            into.f64s(values.map(|value| f64::from_le_bytes(*value)))?;
+        }
+        (Type::Boolean, Run::Fixed(bytes)) if bytes.iter().all(|byte| *byte <= 1) => {
+            into.booleans(bytes)?;
+        }
+        (Type::Date, Run::Fixed(bytes))
+            if ints(bytes).all(|day| DAYS.contains(&i64::from(day))) =>
+        {
+            into.i32s(ints(bytes))?;
+        }
+        (Type::Timestamp | Type::TimestampTz, Run::Fixed(bytes))
+            if longs(bytes).all(|micros| MICROS.contains(&micros)) =>
+        {
+            into.i64s(longs(bytes))?;
+        }
+        (Type::Varchar | Type::Json, Run::Texts(texts)) => {
+            let before = into.rows();
+            into.vars(texts)?;
+            if !into.is_text(before) {
+                return Err(malformed());
+            }
+        }
+        (Type::Blob | Type::Geometry, Run::Texts(texts)) => into.vars(texts)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn longs(bytes: &[u8]) -> impl Iterator<Item = i64> {
+    let values = bytes.as_chunks::<8>().0.iter();
+    values.map(|value| i64::from_le_bytes(*value))
+}
+
+fn ints(bytes: &[u8]) -> impl Iterator<Item = i32> {
+    let values = bytes.as_chunks::<4>().0.iter();
+    values.map(|value| i32::from_le_bytes(*value))
+}
 
 /// Appends a cell. `room`: how many bytes a column may become.
 pub fn push(

@@ -65,7 +65,33 @@ pub enum Found<'v, 'a> {
     Struct(&'v [Vector<'a>], usize),
 }
 
+/// Values of consecutive rows, all of which are there.
+pub enum Run<'v, 'a> {
+    /// As many bytes of each, one behind the other.
+    Fixed(&'a [u8]),
+    Texts(&'v [&'a [u8]]),
+}
+
 impl<'a> Vector<'a> {
+    /// The values of these rows where they lie one behind the other, which they do in almost every vector, and none of them is NULL. `None`: each
+    /// has to be asked for.
+    pub fn run(&self, rows: Range<usize>) -> Option<Run<'_, 'a>> {
+        let Form::Flat { validity, data } = &self.form else {
+            return None;
+        };
+        if validity.is_some_and(|mask| !are_there(mask, &rows)) {
+            return None;
+        }
+        match data {
+            Data::Fixed(bytes, width) => {
+                let (begin, end) = (rows.start * width, rows.end * width);
+                bytes.get(begin..end).map(Run::Fixed)
+            }
+            Data::Texts(texts) => texts.get(rows).map(Run::Texts),
+            Data::List(..) | Data::Array(..) | Data::Struct(_) => None,
+        }
+    }
+
     pub fn at(&self, row: usize) -> Result<Found<'_, 'a>, Error> {
         if row >= self.count {
             return Err(malformed());
@@ -88,6 +114,24 @@ impl<'a> Vector<'a> {
                     _ => data.at(row),
                 }
             }
+        }
+    }
+}
+
+/// Whether a mask has a bit for each of these rows.
+fn are_there(mask: &[u8], rows: &Range<usize>) -> bool {
+    let before = (1_u8 << (rows.start % 8)) - 1;
+    let behind = match rows.end % 8 {
+        0 => 0,
+        used => 0xff << used,
+    };
+    match mask.get(rows.start / 8..rows.end.div_ceil(8)) {
+        None => false,
+        Some([]) => true,
+        Some([one]) => one | before | behind == 0xff,
+        Some([first, between @ .., last]) => {
+            let are_ends = first | before == 0xff && last | behind == 0xff;
+            are_ends && between.iter().all(|byte| *byte == 0xff)
         }
     }
 }
@@ -292,8 +336,12 @@ fn texts<'a>(
         return Err(malformed());
     }
     room.places(count)?;
-    let texts = (0..count).map(|_| reader.blob());
-    texts.collect()
+    // A list that may fail is collected without knowing how long it becomes: it would be moved nine times for a thousand.
+    let mut texts = Vec::with_capacity(count);
+    for _ in 0..count {
+        texts.push(reader.blob()?);
+    }
+    Ok(texts)
 }
 
 fn list<'a>(
@@ -335,4 +383,58 @@ fn too_large() -> Error {
         "chunk_too_large",
         "2,048 rows of the result hold more texts and lists than are read at once: ask for fewer of them",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a mask says of some rows is what it says of each of them.
+    #[test]
+    fn a_mask_is_read_bit_by_bit() {
+        for hole in 0..40 {
+            let mut mask = [0xff_u8; 5];
+            mask[hole / 8] ^= 1 << (hole % 8);
+            for start in 0..=40 {
+                for end in start..=40 {
+                    let is_outside = !(start..end).contains(&hole);
+                    let rows = start..end;
+                    assert_eq!(are_there(&mask, &rows), is_outside, "{hole} {rows:?}");
+                }
+            }
+        }
+        assert!(!are_there(&[0xff], &(0..9)) && !are_there(&[], &(3..4)));
+    }
+
+    /// There is a run of what is flat and has no NULL, of as many rows as there are.
+    #[test]
+    fn a_run_is_of_values_that_are_there() {
+        let bytes: Vec<u8> = (0..20).collect();
+        let flat = |validity, data| Vector {
+            form: Form::Flat { validity, data },
+            count: 10,
+        };
+        let fixed = flat(None, Data::Fixed(&bytes, 2));
+        let is_run = |vector: &Vector<'_>, rows: Range<usize>| match vector.run(rows.clone()) {
+            Some(Run::Fixed(run)) => run == &bytes[2 * rows.start..2 * rows.end],
+            Some(Run::Texts(run)) => run.len() == rows.len(),
+            None => false,
+        };
+        assert!(is_run(&fixed, 0..10) && is_run(&fixed, 3..4) && is_run(&fixed, 10..10));
+        assert!(!is_run(&fixed, 9..11));
+        // The seventh is NULL.
+        let holed = flat(Some(&[0xbf, 0xff]), Data::Fixed(&bytes, 2));
+        assert!(is_run(&holed, 0..6) && is_run(&holed, 7..10) && !is_run(&holed, 6..7));
+        let texts = flat(None, Data::Texts(vec![&b"a"[..]; 10]));
+        assert!(is_run(&texts, 0..10) && is_run(&texts, 2..5) && !is_run(&texts, 9..11));
+        let fields = flat(None, Data::Struct(vec![]));
+        assert!(fields.run(0..10).is_none());
+        for form in [
+            Form::Constant(Box::new(flat(None, Data::Fixed(&bytes, 2)))),
+            Form::Dictionary(&bytes, Box::new(flat(None, Data::Fixed(&bytes, 2)))),
+            Form::Sequence { start: 0, step: 1 },
+        ] {
+            assert!(Vector { form, count: 5 }.run(0..5).is_none());
+        }
+    }
 }

@@ -153,6 +153,110 @@ fn other_forms_of_vectors_are_read() {
     );
 }
 
+/// What a type's value is written as, and told as.
+type Written = (u8, fn(i64) -> Vec<u8>, fn(i64) -> String);
+
+/// Numbers of up to 63 bits, which no float keeps.
+fn wide(n: i64) -> i64 {
+    (n - 500) * 9_007_199_254_740_993
+}
+
+fn text(n: i64) -> String {
+    format!("{}{n}", "é".repeat(n as usize % 20))
+}
+
+/// A thousand values one behind the other, as flat as DuckDB sends them: each of them is told, whether there is a NULL among them or not.
+#[test]
+fn many_values_are_each_of_them() {
+    const ROWS: usize = 1_000;
+    const TEXT: u8 = 25;
+    let types: [Written; 7] = [
+        (
+            10,
+            |n| vec![u8::from(n % 3 == 0)],
+            |n| (n % 3 == 0).to_string(),
+        ),
+        (
+            13,
+            |n| (n as i32 - 500).to_le_bytes().to_vec(),
+            |n| (n - 500).to_string(),
+        ),
+        (
+            14,
+            |n| wide(n).to_le_bytes().to_vec(),
+            |n| wide(n).to_string(),
+        ),
+        (
+            15,
+            |n| (n as i32 * 30).to_le_bytes().to_vec(),
+            |n| (n * 30).to_string(),
+        ),
+        (
+            19,
+            |n| (n * 1_000_003).to_le_bytes().to_vec(),
+            |n| (n * 1_000_003).to_string(),
+        ),
+        (
+            23,
+            |n| (n as f64 / 3.0).to_le_bytes().to_vec(),
+            |n| format!("{:?}", n as f64 / 3.0),
+        ),
+        (
+            TEXT,
+            |n| [&[text(n).len() as u8][..], text(n).as_bytes()].concat(),
+            text,
+        ),
+    ];
+    let length = |count: usize| [count as u8 | 0x80, (count >> 7) as u8];
+    for (id, written, told) in types {
+        let values: Vec<u8> = (0..ROWS as i64).flat_map(written).collect();
+        let count = match id {
+            TEXT => ROWS,
+            _ => values.len(),
+        };
+        for hole in [None, Some(0), Some(700), Some(999)] {
+            let mut begin = vec![100, 0, 0];
+            if let Some(hole) = hole {
+                let mut mask = vec![0xff_u8; ROWS / 8];
+                mask[hole / 8] ^= 1 << (hole % 8);
+                begin = [&[100, 0, 1, 101, 0, mask.len() as u8][..], &mask].concat();
+            }
+            let vector = [&begin[..], &[102, 0], &length(count), &values].concat();
+            let answer = column(&[100, 0, id, 0xff, 0xff], &length(ROWS), &vector);
+            let answer = Talk::rows_of(raw(200, &[], answer)).ok();
+            assert_eq!(answer.rows as usize, ROWS);
+            for row in 0..ROWS {
+                let wanted = match hole {
+                    Some(hole) if hole == row => "NULL".to_owned(),
+                    _ => told(row as i64),
+                };
+                assert_eq!(answer.cell(0, row), wanted, "{id}: {row}");
+            }
+        }
+    }
+}
+
+/// One that is none, among others.
+#[test]
+fn each_of_many_values_is_looked_at() {
+    let flat = |id: u8, values: &[u8]| {
+        let vector = [&[100, 0, 0, 102, 0][..], values].concat();
+        code_of(column(&[100, 0, id, 0xff, 0xff], &[2], &vector))
+    };
+    let halves = [2, 2, b'a', 0xc3, 2, 0xa9, b'b'];
+    assert_eq!(flat(25, &halves), "malformed_answer");
+    assert_eq!(flat(10, &[2, 1, 2]), "malformed_answer");
+    let infinite = i32::MAX.to_le_bytes();
+    let days = [&[8, 0, 0, 0, 0][..], &infinite].concat();
+    assert_eq!(flat(15, &days), "infinite_time");
+    let infinite = (-i64::MAX).to_le_bytes();
+    let moments = [&[16][..], &infinite, &[0; 8]].concat();
+    assert_eq!(flat(19, &moments), "infinite_time");
+    let distant = (i64::MAX / 2).to_le_bytes();
+    let moments = [&[16][..], &[0; 8], &distant].concat();
+    assert_eq!(flat(19, &moments), "distant_time");
+}
+
 /// Types and vectors that lie in each other without an end.
 #[test]
 fn depth_has_an_end() {
