@@ -6,7 +6,7 @@ use souk_sdk::statements::{Places, callers_values};
 use souk_sdk::texts::Texts;
 use souk_sdk::{
     Batch, Column, Descriptor, Error, ErrorClass, HttpFailure, HttpRequest, HttpResponse, Input,
-    Limits, Machine, Need, Query, Request, Step, Value, WireFault,
+    Limits, Machine, Need, Query, Request, Step, Value, WireFault, short,
 };
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -370,7 +370,7 @@ impl Session {
 
     /// The shape that an answer begins with: one that is known, or a new one.
     fn shape(&mut self, body: &[u8]) -> Result<Rc<Shape<Type>>, Error> {
-        if let Some(known) = self.shapes.find(|head| body.starts_with(head)) {
+        if let Some(known) = self.shapes.find(|head| short::begins_with(body, head)) {
             return Ok(known);
         }
         let json_as_text = self.api.json_as_text();

@@ -1,7 +1,7 @@
 //! DuckDB's binary serialization, as its `BinarySerializer` writes it: fields have a number of two bytes, in rising order; objects end with
 //! `0xffff`; whole numbers are LEB128, texts and blobs have their length before them.
 
-use souk_sdk::Error;
+use souk_sdk::{Error, short};
 
 use crate::errors::malformed;
 
@@ -33,11 +33,13 @@ impl<'a> Reader<'a> {
 
     /// Whether this field comes next, which may be left out; it is read then.
     pub fn is_field(&mut self, number: u16) -> bool {
-        let is_it = self.rest.starts_with(&number.to_le_bytes());
-        if is_it {
-            self.rest = &self.rest[2..];
+        match self.rest.split_first_chunk::<2>() {
+            Some((field, rest)) if u16::from_le_bytes(*field) == number => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
         }
-        is_it
     }
 
     /// The object ends here.
@@ -54,7 +56,9 @@ impl<'a> Reader<'a> {
     }
 
     pub fn byte(&mut self) -> Result<u8, Error> {
-        Ok(self.bytes(1)?[0])
+        let (byte, rest) = self.rest.split_first().ok_or_else(malformed)?;
+        self.rest = rest;
+        Ok(*byte)
     }
 
     pub fn boolean(&mut self) -> Result<bool, Error> {
@@ -73,12 +77,27 @@ impl<'a> Reader<'a> {
 
     /// What is read next are these bytes.
     pub fn exactly(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.rest = self.rest.strip_prefix(bytes).ok_or_else(malformed)?;
+        if !short::begins_with(self.rest, bytes) {
+            return Err(malformed());
+        }
+        self.rest = &self.rest[bytes.len()..];
         Ok(())
     }
 
     /// An unsigned number of 64 bits.
+    #[inline]
     pub fn number(&mut self) -> Result<u64, Error> {
+        // As almost all are: the lengths of texts among them.
+        if let Some((byte, rest)) = self.rest.split_first()
+            && *byte < 0x80
+        {
+            self.rest = rest;
+            return Ok(u64::from(*byte));
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Result<u64, Error> {
         let mut number = 0_u64;
         for place in 0..LEB_BYTES_MAX {
             let byte = self.byte()?;
@@ -137,6 +156,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     pub fn blob(&mut self) -> Result<&'a [u8], Error> {
         let count = self.count(1)?;
         self.bytes(count)
