@@ -16,7 +16,7 @@ use crate::api::{Api, FORMAT, Profile, texts};
 use crate::errors::ServerError;
 use crate::settings::{self, Settings};
 use crate::types::Type;
-use crate::values::{Reader, malformed, push};
+use crate::values::{Reader, are_texts, malformed, push};
 use crate::{catalog, statements};
 
 /// What a result has at most; a server that says more is not believed.
@@ -499,5 +499,6 @@ fn decode(shape: &Shape<Type>, body: &[u8], limits: &Limits) -> Result<Vec<Batch
         batches.extend(rows.row(|_, kind, into| push(kind, &mut reader, into, room))?);
     }
     batches.extend(rows.rest());
+    batches.iter().try_for_each(are_texts)?;
     Ok(batches)
 }

@@ -104,6 +104,29 @@ fn texts() {
     );
 }
 
+/// Texts are looked at together, and each has to be one by itself.
+#[test]
+fn each_text_is_utf8() {
+    let of = |values: &[&[u8]]| {
+        let mut body = b"\x01\x01a\x06String".to_vec();
+        for value in values {
+            body.push(value.len() as u8);
+            body.extend_from_slice(value);
+        }
+        Talk::usual().rows_of(rows(body))
+    };
+    let long = "x".repeat(100);
+    let values = ["a", "grüße", "", long.as_str(), "日本"];
+    let answer = of(&values.map(str::as_bytes)).ok();
+    let cells = [0, 1, 2, 3, 4].map(|row| answer.cell(0, row));
+    assert_eq!(cells, values);
+    let last = [&long.as_bytes()[..99], b"\xff"].concat();
+    let halves: [&[u8]; 2] = [b"a\xc3", b"\xa9b"];
+    for broken in [&[&last[..]][..], &halves] {
+        assert_eq!(of(broken).error().code, "broken_text");
+    }
+}
+
 /// Days, then microseconds; what has more digits is text.
 #[test]
 fn days_and_moments() {
