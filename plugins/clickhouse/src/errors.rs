@@ -39,7 +39,8 @@ impl ServerError {
         let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
         // As bytes: what stands there is values, mostly, and making a text of them would take longer than reading them.
         let begins = match tag {
-            Some(tag) => {
+            // The fence ends it as well, and hardly an answer ends so: no other is looked through.
+            Some(tag) if tail.trim_ascii_end().ends_with(FENCE.as_bytes()) => {
                 let fence = format!("{FENCE}\r\n{tag}\r\n");
                 last(tail, fence.as_bytes())? + fence.len()
             }
@@ -48,7 +49,7 @@ impl ServerError {
                 let at = last(tail, MARK.as_bytes())?;
                 last(&tail[..at], BEGIN.as_bytes())?
             }
-            None => return None,
+            _ => return None,
         };
         let text = String::from_utf8_lossy(&tail[begins..]);
         if tag.is_none() && code_of(&text).is_none() {
@@ -370,6 +371,9 @@ mod tests {
         assert!(!error.text.contains("__"), "{}", error.text);
         // Another answer's fence is a value.
         assert!(ServerError::behind(fenced, Some("zzzzzzzzzzzzzzzz")).is_none());
+        // A value may end like one, too.
+        let value = b"\x01\x02rows__exception__\r\n";
+        assert!(ServerError::behind(value, Some("abcdefghijklmnop")).is_none());
         let bare = b"\x01\x02Code: 159. DB::Exception: Timeout exceeded (version 20.8.1 (official build))\n";
         assert_eq!(ServerError::behind(bare, None).unwrap().code, 159);
         assert!(ServerError::behind(b"Code: 159. DB::Exception: a value", None).is_none());
