@@ -47,20 +47,19 @@ impl Opening {
     }
 
     /// On a new connection.
-    pub fn first(&self, begins: bool) -> String {
+    pub fn first(&self, begins: bool) -> [&str; 3] {
         let zone = when(self.is_elsewhere, IN_UTC);
-        [self.uses.as_str(), zone, when(begins, BEGIN)].concat()
+        [self.uses.as_str(), zone, when(begins, BEGIN)]
     }
 
     /// On one that another statement has left. What stays set is not set again.
-    pub fn next(&self, left: &Left, begins: bool) -> String {
+    pub fn next(&self, left: &Left, begins: bool) -> [&str; 4] {
         [
             when(left.is_within, LEAVE),
             when(!self.stays_used, self.uses.as_str()),
             when(self.is_elsewhere && !left.is_in_utc, IN_UTC),
             when(begins, BEGIN),
         ]
-        .concat()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use souk_sdk::parameters::{Decimal, clock, date, each, float};
+use souk_sdk::parameters::{Decimal, clock, date, float, refused};
 use souk_sdk::time::{DAY_US, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -15,41 +15,58 @@ pub fn is_blank_beyond_ascii(char: char) -> bool {
     is_invisible || (!char.is_ascii() && char.is_whitespace())
 }
 
-/// The values in their order.
-pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
-    each(values, literal)
+/// Appends the value of this place as a literal.
+pub fn write(place: usize, value: &Value, out: &mut String) -> Result<(), Error> {
+    literal(value, out).map_err(|wanted| refused(place, wanted))
 }
 
 /// A text as a literal. Nothing but a quote has a meaning in it.
 pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+    let mut out = String::with_capacity(text.len() + 2);
+    for part in text.split('\'') {
+        // A quote in it is doubled.
+        let quotes = if out.is_empty() { "'" } else { "''" };
+        out.push_str(quotes);
+        out.push_str(part);
+    }
+    out.push('\'');
+    out
 }
 
 /// The error is what it should have been.
-fn literal(value: &Value) -> Result<String, &'static str> {
-    let cast = |text: &str, kind: &str| format!("CAST({} AS {kind})", quoted(text));
-    Ok(match value {
-        Value::Null(declared) => null(*declared).to_owned(),
-        Value::Boolean(value) => cast(&value.to_string(), "BOOLEAN"),
-        Value::Int64(value) => cast(&value.to_string(), "BIGINT"),
-        Value::Float64(value) => cast(&float(*value, "nan", "inf"), "DOUBLE"),
-        Value::Decimal(text) => decimal(text)?,
-        Value::Text(text) => format!("CAST({} AS VARCHAR)", exact(without_nul(text)?)),
-        Value::Bytes(bytes) => cast(&binary(bytes), "BLOB"),
-        Value::Json(text) => format!("CAST({} AS JSON)", exact(without_nul(text)?)),
-        Value::Date(days) => cast(&date(*days)?.to_string(), "DATE"),
-        Value::Time(micros) if *micros <= DAY_US => cast(&TimeOfDay(*micros).to_string(), "TIME"),
+fn literal(value: &Value, out: &mut String) -> Result<(), &'static str> {
+    // A String takes everything.
+    let _ = match value {
+        Value::Null(declared) => out.write_str(null(*declared)),
+        Value::Boolean(value) => write!(out, "CAST('{value}' AS BOOLEAN)"),
+        Value::Int64(value) => write!(out, "CAST('{value}' AS BIGINT)"),
+        Value::Float64(value) => {
+            write!(out, "CAST('{}' AS DOUBLE)", float(*value, "nan", "inf"))
+        }
+        Value::Decimal(text) => out.write_str(&decimal(text)?),
+        Value::Text(text) => write!(out, "CAST({} AS VARCHAR)", exact(without_nul(text)?)),
+        Value::Bytes(bytes) => write!(out, "CAST('{}' AS BLOB)", binary(bytes)),
+        Value::Json(text) => write!(out, "CAST({} AS JSON)", exact(without_nul(text)?)),
+        Value::Date(days) => write!(out, "CAST('{}' AS DATE)", date(*days)?),
+        Value::Time(micros) if *micros <= DAY_US => {
+            write!(out, "CAST('{}' AS TIME)", TimeOfDay(*micros))
+        }
         Value::Time(_) => return Err("a time up to 24:00:00"),
-        Value::Timestamp(micros) => cast(&format!("{}+00", clock(*micros)?), "TIMESTAMPTZ"),
-        Value::LocalTimestamp(micros) => cast(&clock(*micros)?, "TIMESTAMP"),
-    })
+        Value::Timestamp(micros) => {
+            write!(out, "CAST('{}+00' AS TIMESTAMPTZ)", clock(*micros)?)
+        }
+        Value::LocalTimestamp(micros) => {
+            write!(out, "CAST('{}' AS TIMESTAMP)", clock(*micros)?)
+        }
+    };
+    Ok(())
 }
 
 /// A text in which DuckDB changes nothing. It looks for blanks beyond ASCII outside of quotes, and takes what is quoted for the opposite behind an
 /// apostrophe in a comment.
 fn exact(text: &str) -> String {
-    match text.contains(is_blank_beyond_ascii) {
-        true => format!("decode(CAST({} AS BLOB))", quoted(&binary(text.as_bytes()))),
+    match !text.is_ascii() && text.contains(is_blank_beyond_ascii) {
+        true => format!("decode(CAST('{}' AS BLOB))", binary(text.as_bytes())),
         false => quoted(text),
     }
 }
@@ -103,6 +120,23 @@ fn binary(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn literal(value: &Value) -> Result<String, &'static str> {
+        let mut out = String::new();
+        super::literal(value, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn what_is_quoted_is_one_text() {
+        for (text, wanted) in [
+            ("", "''"),
+            ("a", "'a'"),
+            ("'", "''''"),
+            ("'a''b'", "'''a''''b'''"),
+        ] {
+            assert_eq!(quoted(text), wanted);
+        }
+    }
 
     #[test]
     fn values_keep_every_digit() {
@@ -176,7 +210,7 @@ mod tests {
             Value::Time(DAY_US + 1),
             Value::Timestamp(i64::MIN),
         ] {
-            let error = literals(&[Value::Int64(1), value]).unwrap_err();
+            let error = write(1, &value, &mut String::new()).unwrap_err();
             assert_eq!(error.parameter, Some(1));
         }
     }

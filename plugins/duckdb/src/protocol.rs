@@ -17,6 +17,10 @@ const NO_NUMBER: u64 = u64::MAX;
 /// A connection's id is 32 digits.
 const CONNECTION_BYTES_MAX: usize = 256;
 
+/// What a message has beside its connection's id and what it is about; what the first one has beside the token.
+const HEAD_BYTES: usize = 40;
+const CONNECT_BYTES: usize = 60;
+
 const CONNECT: u64 = 1;
 const CONNECTED: u64 = 2;
 const PREPARE: u64 = 3;
@@ -29,7 +33,7 @@ const REFUSED: u64 = 100;
 
 /// Opens a connection.
 pub fn connect(token: &str) -> Vec<u8> {
-    head(CONNECT, "")
+    head(CONNECT, "", token.len() + CONNECT_BYTES)
         .field(1)
         .text(token)
         .field(2)
@@ -44,27 +48,33 @@ pub fn connect(token: &str) -> Vec<u8> {
         .finish()
 }
 
-/// Runs a statement, and asks for the first of its rows.
-pub fn prepare(connection: &str, statement: &str) -> Vec<u8> {
-    head(PREPARE, connection)
-        .field(1)
-        .text(statement)
-        .end()
-        .finish()
+/// Runs a statement, whose text comes in parts, and asks for the first of its rows.
+pub fn prepare(connection: &str, parts: &[&str]) -> Vec<u8> {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let head = head(PREPARE, connection, bytes).field(1);
+    let parts = parts.iter().map(|part| part.as_bytes());
+    let whole = parts.fold(head.number(bytes as u64), Writer::raw);
+    whole.end().finish()
 }
 
 /// Asks for more rows of a result.
 pub fn fetch(connection: &str, result: &[u8]) -> Vec<u8> {
-    head(FETCH, connection).field(1).raw(result).end().finish()
+    head(FETCH, connection, result.len())
+        .field(1)
+        .raw(result)
+        .end()
+        .finish()
 }
 
 /// Ends a connection, with all that it has begun.
 pub fn disconnect(connection: &str) -> Vec<u8> {
-    head(DISCONNECT, connection).end().finish()
+    head(DISCONNECT, connection, 0).end().finish()
 }
 
-fn head(kind: u64, connection: &str) -> Writer {
-    let head = Writer::default().field(1).number(kind);
+/// `bytes`: as long as what is still to be written may be, so that it is not moved.
+fn head(kind: u64, connection: &str, bytes: usize) -> Writer {
+    let room = HEAD_BYTES + connection.len() + bytes;
+    let head = Writer::with_room(room).field(1).number(kind);
     let head = match connection {
         "" => head,
         connection => head.field(2).text(connection),

@@ -115,8 +115,8 @@ enum Stage {
 
 /// What comes after an answer.
 enum Next {
-    /// A statement of that stage.
-    Statement(Stage, String),
+    /// A statement of that stage, as a message.
+    Statement(Stage, Vec<u8>),
     /// Nothing was done on a connection that was handed on: a new one.
     Connect,
     Fetch,
@@ -278,6 +278,11 @@ fn begun(request: Request, texts: &mut Texts<statements::Read>) -> Result<(Work,
 }
 
 impl Job {
+    /// The id of its connection, where it has one.
+    fn at(&self) -> &str {
+        self.connection.as_deref().unwrap_or_default()
+    }
+
     /// Whether nothing of it has been done where its connection is not what it was when it was left.
     fn may_begin_again(&self) -> bool {
         self.is_handed_on && matches!(self.stage, Stage::Ask)
@@ -313,11 +318,12 @@ impl Session {
             return self.connect(job, step);
         };
         job.begins_at = self.begins_at(statement, step.now());
-        // It stays where it is, since it may have to be asked again.
-        let text = self.opening.next(&left, job.begins_at.is_some()) + &statement.filled;
+        let [leave, uses, zone, begin] = self.opening.next(&left, job.begins_at.is_some());
+        let parts = [leave, uses, zone, begin, statement.filled.as_str()];
+        let body = prepare(&left.connection, &parts);
         job.is_in_utc = left.is_in_utc || self.opening.is_elsewhere();
         (job.connection, job.is_handed_on) = (Some(left.connection), true);
-        self.ask_statement(job, Stage::Ask, &text, step);
+        self.ask_statement(job, Stage::Ask, body, step);
     }
 
     /// When the transaction begins of a statement that is asked now: none where one has let it pass, and what is done elsewhere need not be taken back.
@@ -380,7 +386,7 @@ impl Session {
         match next {
             Err(error) => self.end(job, Err(error), step),
             Ok(Next::Done) => self.leave(job, step),
-            Ok(Next::Statement(stage, text)) => self.ask_statement(job, stage, &text, step),
+            Ok(Next::Statement(stage, body)) => self.ask_statement(job, stage, body, step),
             Ok(Next::Connect) => {
                 if let Some(connection) = job.connection.take() {
                     self.outgoing.end_beside(connection, step);
@@ -391,7 +397,7 @@ impl Session {
             }
             Ok(Next::Fetch) => {
                 job.stage = Stage::Fetch;
-                let body = fetch(job.connection.as_deref().unwrap_or_default(), &job.result);
+                let body = fetch(job.at(), &job.result);
                 let request = message(body, RESPONSE_BYTES_MAX).timeout_ms(self.patience(job));
                 self.ask(job, request, step)
             }
@@ -424,13 +430,18 @@ impl Session {
         }
     }
 
-    fn ask_statement(&mut self, job: &mut Job, stage: Stage, text: &str, step: &mut Step) -> bool {
+    fn ask_statement(
+        &mut self,
+        job: &mut Job,
+        stage: Stage,
+        body: Vec<u8>,
+        step: &mut Step,
+    ) -> bool {
         let response_bytes_max = match stage {
             Stage::Ask => RESPONSE_BYTES_MAX,
             _ => SMALL_RESPONSE_BYTES,
         };
         job.stage = stage;
-        let body = prepare(job.connection.as_deref().unwrap_or_default(), text);
         let request = message(body, response_bytes_max).timeout_ms(self.patience(job));
         self.ask(job, request, step)
     }
@@ -488,7 +499,7 @@ impl Session {
             Work::Ping { .. } => READ,
             _ => return self.ask_first(job, now),
         };
-        Next::Statement(Stage::Check, question(text))
+        Next::Statement(Stage::Check, prepare(job.at(), &[&question(text)]))
     }
 
     /// What is asked on a new connection.
@@ -498,14 +509,13 @@ impl Session {
             Work::Query { statement, .. } => self.begins_at(statement, now),
             Work::Catalog { .. } | Work::Ping { .. } => Some(now),
         };
-        let opening = self.opening.first(job.begins_at.is_some());
-        match &mut job.work {
-            Work::Query { statement, .. } => {
-                Next::Statement(Stage::Ask, opening + &std::mem::take(&mut statement.filled))
-            }
-            Work::Catalog { text, .. } => Next::Statement(Stage::Ask, opening + text),
-            Work::Ping { .. } => Next::Statement(Stage::Begin, opening),
-        }
+        let [uses, zone, begin] = self.opening.first(job.begins_at.is_some());
+        let (stage, text) = match &job.work {
+            Work::Query { statement, .. } => (Stage::Ask, statement.filled.as_str()),
+            Work::Catalog { text, .. } => (Stage::Ask, text.as_str()),
+            Work::Ping { .. } => (Stage::Begin, ""),
+        };
+        Next::Statement(stage, prepare(job.at(), &[uses, zone, begin, text]))
     }
 
     /// A statement was carried out.
@@ -524,7 +534,7 @@ impl Session {
                 Ok(self.ask_first(job, step.now()))
             }
             (Stage::Begin, Work::Ping { .. }) => {
-                Ok(Next::Statement(Stage::Probe, PROBE.to_owned()))
+                Ok(Next::Statement(Stage::Probe, prepare(job.at(), &[PROBE])))
             }
             // What is done is undone when the connection ends.
             (Stage::Probe, Work::Ping { refuses_writes, .. }) => {
@@ -533,9 +543,11 @@ impl Session {
             }
             (Stage::Ask, Work::Query { reading, .. } | Work::Catalog { reading, .. }) => {
                 reading.begin(job.id, rows, &job.limits, &mut self.shapes, step)?;
-                job.result = rows.result.to_vec();
                 Ok(match rows.goes_on {
-                    true => Next::Fetch,
+                    true => {
+                        job.result = rows.result.to_vec();
+                        Next::Fetch
+                    }
                     false => Next::Done,
                 })
             }

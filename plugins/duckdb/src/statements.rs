@@ -80,10 +80,13 @@ pub fn read(text: &str) -> Result<Read, Error> {
 /// A text that was read, with its values.
 pub fn prepare(text: &str, read: Rc<Read>, values: &[Value]) -> Result<Prepared, Error> {
     read.places.takes(values.len())?;
-    let literals = parameters::literals(values)?;
+    let mut written = Ok(());
     let filled = with(&read.places, text, |place, out| {
-        out.push_str(&literals[place]);
+        if written.is_ok() {
+            written = parameters::write(place, &values[place], out);
+        }
     });
+    written?;
     Ok(Prepared { read, filled })
 }
 
@@ -132,7 +135,7 @@ pub fn name(place: usize) -> String {
 }
 
 /// The text with something for each value. Blanks stand around it: what is a word on its own may grow together with its neighbours.
-fn with(places: &Places, text: &str, write: impl Fn(usize, &mut String)) -> String {
+fn with(places: &Places, text: &str, mut write: impl FnMut(usize, &mut String)) -> String {
     places.filled(text, |place, out| {
         out.push(' ');
         write(place, out);

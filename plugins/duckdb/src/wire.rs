@@ -184,6 +184,12 @@ pub struct Writer {
 }
 
 impl Writer {
+    pub fn with_room(bytes: usize) -> Writer {
+        Writer {
+            bytes: Vec::with_capacity(bytes),
+        }
+    }
+
     pub fn field(mut self, number: u16) -> Writer {
         self.bytes.extend_from_slice(&number.to_le_bytes());
         self
@@ -207,7 +213,7 @@ impl Writer {
     }
 
     pub fn raw(mut self, bytes: &[u8]) -> Writer {
-        self.bytes.extend_from_slice(bytes);
+        short::append(&mut self.bytes, bytes);
         self
     }
 
