@@ -1,5 +1,8 @@
 //! The messages of Quack, version 1: a head (what it is, of which connection) and a body, each an object.
 
+use std::rc::Rc;
+
+use souk_sdk::results::{Shape, Shapes};
 use souk_sdk::{Error, HttpResponse};
 
 use crate::errors::{malformed, refused, rows_lost};
@@ -100,15 +103,63 @@ pub struct Connected {
 }
 
 pub struct Prepared<'a> {
-    /// The list of types, and that of names, as they were written.
-    pub types: &'a [u8],
-    pub names: &'a [u8],
+    pub described: Described<'a>,
+    /// A shape that was described so before.
+    pub known: Option<Rc<Shape<Type>>>,
     pub goes_on: bool,
     pub chunks: Chunks<'a>,
     /// The one of them, where there is no other.
     pub only: Option<Chunk<'a>>,
     /// What more rows are asked for by.
     pub result: &'a [u8],
+}
+
+/// What describes the columns of a result, as it was written: the list of types, the number of the next field, the list of names.
+#[derive(Clone, Copy)]
+pub struct Described<'a> {
+    pub whole: &'a [u8],
+    types: usize,
+}
+
+impl<'a> Described<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<(Described<'a>, Vec<Type>), Error> {
+        let ((kinds, types), whole) = reader.span(|reader| {
+            let (kinds, types) = reader.span(types::list)?;
+            reader.field(2)?;
+            let count = reader.count(1)?;
+            (0..count).try_for_each(|_| reader.text().map(drop))?;
+            match count == kinds.len() {
+                true => Ok((kinds, types.len())),
+                false => Err(malformed()),
+            }
+        })?;
+        Ok((Described { whole, types }, kinds))
+    }
+
+    pub fn types(&self) -> &'a [u8] {
+        &self.whole[..self.types]
+    }
+
+    pub fn names(&self) -> Result<Vec<&'a str>, Error> {
+        let mut reader = Reader::new(&self.whole[self.types..]);
+        reader.field(2)?;
+        let count = reader.count(1)?;
+        (0..count).map(|_| reader.text()).collect()
+    }
+
+    /// What a shape is remembered by: this, a mark of whose columns it has, and how long its types are.
+    pub fn with_mark(&self, mark: u8) -> Vec<u8> {
+        let types = (self.types as u32).to_le_bytes();
+        [self.whole, &[mark], &types].concat()
+    }
+
+    /// The same back, and the mark.
+    pub fn of(remembered: &'a [u8]) -> Option<(Described<'a>, u8)> {
+        let (rest, types) = remembered.split_last_chunk::<4>()?;
+        let (mark, whole) = rest.split_last()?;
+        let types = u32::from_le_bytes(*types) as usize;
+        (types <= whole.len()).then_some((Described { whole, types }, *mark))
+    }
 }
 
 /// Chunks of rows that have not been read.
@@ -143,8 +194,8 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Reads an answer; `types` of the statement whose rows are fetched.
-pub fn read(response: &HttpResponse) -> Result<Answer<'_>, Error> {
+/// Reads an answer. `shapes`: what has been described before is not read again.
+pub fn read<'a>(response: &'a HttpResponse, shapes: &Shapes<Type>) -> Result<Answer<'a>, Error> {
     if response.status != 200 {
         return Err(refused(response));
     }
@@ -160,7 +211,7 @@ pub fn read(response: &HttpResponse) -> Result<Answer<'_>, Error> {
     reader.end()?;
     match kind {
         CONNECTED => connected(connection, &mut reader).map(Answer::Connected),
-        PREPARED => prepared(reader).map(Answer::Prepared),
+        PREPARED => prepared(reader, shapes).map(Answer::Prepared),
         FETCHED => chunks(&mut reader, 1).map(Answer::Fetched),
         SUCCESS => {
             reader.end()?;
@@ -205,25 +256,34 @@ fn connected(connection: &str, reader: &mut Reader<'_>) -> Result<Connected, Err
 
 /// The types stand before the rows, and what the result is called behind them: all of it is gone through once, and the rows are read
 /// again when they are told, but where they are one chunk: of several each is let go before the next, since what is known of one takes memory.
-fn prepared(mut reader: Reader<'_>) -> Result<Prepared<'_>, Error> {
+fn prepared<'a>(mut reader: Reader<'a>, shapes: &Shapes<Type>) -> Result<Prepared<'a>, Error> {
     reader.field(1)?;
-    let (kinds, types) = reader.span(types::list)?;
-    reader.field(2)?;
-    let (_, names) = reader.span(|reader| {
-        let count = reader.count(1)?;
-        (0..count).try_for_each(|_| reader.text().map(drop))?;
-        match count == kinds.len() {
-            true => Ok(()),
-            false => Err(malformed()),
+    let is_next = |known: &[u8]| {
+        Described::of(known).is_some_and(|(known, _)| reader.goes_on_with(known.whole))
+    };
+    let known = shapes.find(is_next);
+    let again = known
+        .as_ref()
+        .and_then(|shape| Described::of(shape.described()));
+    let (described, read) = match again {
+        Some((again, _)) => {
+            let whole = reader.bytes(again.whole.len())?;
+            let types = again.types;
+            (Described { whole, types }, Vec::new())
         }
-    })?;
+        None => Described::read(&mut reader)?,
+    };
+    let kinds = match &known {
+        Some(shape) => shape.types.as_slice(),
+        None => read.as_slice(),
+    };
     let goes_on = match reader.is_field(3) {
         true => reader.boolean()?,
         false => false,
     };
     let chunks = chunks(&mut reader, 4)?;
     let mut only = None;
-    let mut rest = chunks.each(&kinds, types, |chunk| {
+    let mut rest = chunks.each(kinds, described.types(), |chunk| {
         only = (chunks.count == 1).then_some(chunk);
         Ok(())
     })?;
@@ -232,8 +292,8 @@ fn prepared(mut reader: Reader<'_>) -> Result<Prepared<'_>, Error> {
     rest.end()?;
     rest.finish()?;
     Ok(Prepared {
-        types,
-        names,
+        described,
+        known,
         goes_on,
         chunks,
         only,
@@ -256,13 +316,6 @@ fn chunks<'a>(reader: &mut Reader<'a>, number: u16) -> Result<Chunks<'a>, Error>
     })
 }
 
-/// The names of a list that [`read`] has gone through.
-pub fn names(written: &[u8]) -> Result<Vec<&str>, Error> {
-    let mut reader = Reader::new(written);
-    let count = reader.count(1)?;
-    (0..count).map(|_| reader.text()).collect()
-}
-
 /// What stands behind the rows of [`Answer::Fetched`]: that it is the `wanted` answer, the first being 1, since a lost one is not sent again.
 /// One without rows may have no number.
 pub fn fetched_to_its_end(mut rest: Reader<'_>, wanted: u32, is_empty: bool) -> Result<(), Error> {
@@ -274,5 +327,29 @@ pub fn fetched_to_its_end(mut rest: Reader<'_>, wanted: u32, is_empty: bool) -> 
         number if number == u64::from(wanted) => Ok(()),
         NO_NUMBER if is_empty => Ok(()),
         _ => Err(rows_lost()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a shape is remembered by says all that is needed of it.
+    #[test]
+    fn what_was_described_is_known_again() {
+        let integer = [100, 0, 13, 0xff, 0xff];
+        let whole = [&[1][..], &integer, &[2, 0, 1, 1, b'a']].concat();
+        let mut reader = Reader::new(&whole);
+        let (described, kinds) = Described::read(&mut reader).unwrap();
+        reader.finish().unwrap();
+        assert_eq!(kinds, [Type::Signed(4)]);
+        let remembered = described.with_mark(b'q');
+        let (again, mark) = Described::of(&remembered).unwrap();
+        assert_eq!((again.whole, mark), (&whole[..], b'q'));
+        assert_eq!(again.types(), &whole[..6]);
+        assert_eq!(again.names().unwrap(), ["a"]);
+        for wrong in [&[][..], &[0; 4], &[b'q', 1, 0, 0, 0]] {
+            assert!(Described::of(wrong).is_none());
+        }
     }
 }

@@ -6,7 +6,7 @@ use souk_sdk::results::{Shape, Shapes, Told, value_bytes_max};
 use souk_sdk::{Column, Error, Limits, Rows, Step};
 
 use crate::errors::malformed;
-use crate::protocol::{Chunks, Prepared, fetched_to_its_end, names};
+use crate::protocol::{Chunks, Described, Prepared, fetched_to_its_end};
 use crate::types::{self, Type};
 use crate::values::push_all;
 use crate::vectors::Chunk;
@@ -30,8 +30,7 @@ pub enum Columns {
 /// A result as far as it was read.
 pub struct Reading {
     columns: Columns,
-    /// With its types as they were written: each chunk says them again.
-    shape: Option<(Rc<Shape<Type>>, Vec<u8>)>,
+    shape: Option<Rc<Shape<Type>>>,
     told: Told,
 }
 
@@ -58,7 +57,7 @@ impl Reading {
         if let Some(chunk) = &first.only {
             tell(&mut self.told, &shape, id, chunk, limits, step)?;
         }
-        self.shape = Some((shape, first.types.to_vec()));
+        self.shape = Some(shape);
         match first.only {
             Some(_) => Ok(()),
             None => self.rows(id, first.chunks, limits, step).map(drop),
@@ -85,9 +84,11 @@ impl Reading {
         limits: &Limits,
         step: &mut Step,
     ) -> Result<Reader<'a>, Error> {
-        let (shape, written) = self.shape.as_ref().ok_or_else(malformed)?;
+        let shape = self.shape.as_ref().ok_or_else(malformed)?;
+        // Each chunk says its types again.
+        let (described, _) = Described::of(shape.described()).ok_or_else(malformed)?;
         let told = &mut self.told;
-        chunks.each(&shape.types, written, |chunk| {
+        chunks.each(&shape.types, described.types(), |chunk| {
             tell(told, shape, id, &chunk, limits, step)
         })
     }
@@ -98,20 +99,25 @@ impl Reading {
         shapes: &mut Shapes<Type>,
         first: &Prepared<'_>,
     ) -> Result<Rc<Shape<Type>>, Error> {
-        if first.types.len() + first.names.len() > DESCRIBED_BYTES_MAX {
+        let mark = match self.columns {
+            Columns::Own => b'q',
+            Columns::Catalog => b'c',
+        };
+        if let Some(known) = &first.known
+            && Described::of(known.described()).is_some_and(|(_, known)| known == mark)
+        {
+            return Ok(known.clone());
+        }
+        let described = &first.described;
+        if described.whole.len() > DESCRIBED_BYTES_MAX {
             return Err(Error::limit_exceeded(
                 "columns_too_long",
                 "the names and types of the result's columns are longer than 1 MiB",
             ));
         }
-        let whose: &[u8] = match self.columns {
-            Columns::Own => b"q",
-            Columns::Catalog => b"c",
-        };
-        let described = [whose, first.types, first.names].concat();
-        shapes.of(&described, || {
-            let types = types::list(&mut Reader::new(first.types))?;
-            let own = types::columns(&types, &names(first.names)?);
+        shapes.of(&described.with_mark(mark), || {
+            let types = types::list(&mut Reader::new(described.types()))?;
+            let own = types::columns(&types, &described.names()?);
             let columns = match self.columns {
                 Columns::Own if own.is_empty() => return Err(malformed()),
                 Columns::Own => own,

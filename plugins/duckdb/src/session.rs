@@ -453,7 +453,7 @@ impl Session {
         response: &HttpResponse,
         step: &mut Step,
     ) -> Result<Next, Error> {
-        match protocol::read(response)? {
+        match protocol::read(response, &self.shapes)? {
             Answer::Connected(connected) if matches!(job.stage, Stage::Connect) => {
                 job.connection = Some(connected.connection);
                 if job.is_cancelled {

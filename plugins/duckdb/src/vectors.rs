@@ -183,12 +183,11 @@ pub fn chunk<'a>(
         places: PLACES_MAX,
         values: VALUES_MAX,
     };
-    let columns = types.iter().map(|kind| {
-        let vector = read(reader, &kind.layout(), rows, 0, &mut room)?;
+    let mut columns = Vec::with_capacity(types.len());
+    for kind in types {
+        columns.push(read(reader, &kind.layout(), rows, 0, &mut room)?);
         reader.end()?;
-        Ok(vector)
-    });
-    let columns = columns.collect::<Result<_, Error>>()?;
+    }
     reader.end()?;
     reader.end()?;
     Ok(Chunk { rows, columns })

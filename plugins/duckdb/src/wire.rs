@@ -77,11 +77,16 @@ impl<'a> Reader<'a> {
 
     /// What is read next are these bytes.
     pub fn exactly(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if !short::begins_with(self.rest, bytes) {
+        if !self.goes_on_with(bytes) {
             return Err(malformed());
         }
         self.rest = &self.rest[bytes.len()..];
         Ok(())
+    }
+
+    /// Whether what is read next are these bytes, which are not read yet.
+    pub fn goes_on_with(&self, bytes: &[u8]) -> bool {
+        short::begins_with(self.rest, bytes)
     }
 
     /// An unsigned number of 64 bits.
