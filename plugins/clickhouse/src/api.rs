@@ -2,7 +2,7 @@
 
 use souk_sdk::http::encoded;
 use souk_sdk::parameters::refused;
-use souk_sdk::{Header, HttpRequest, Limits, Value};
+use souk_sdk::{Header, HttpRequest, Limits, Value, short};
 use std::fmt::Write;
 
 use crate::parameters;
@@ -20,6 +20,8 @@ const MEMORY_FACTOR: u64 = 10;
 const OVERHEAD_BYTES: u64 = 1 << 20;
 /// What an address has beside what stands in every one, so that it is written without being moved.
 const PATH_BYTES: usize = 400;
+/// The user, the key and what a body is.
+const HEADERS_MAX: usize = 3;
 /// What a part of a form has beside its boundary and its value.
 const PART_BYTES: usize = 70;
 
@@ -145,10 +147,10 @@ impl Api {
     }
 
     fn request(&self, id: u32, path: String, timeout_ms: u32) -> HttpRequest {
-        let mut headers = Vec::new();
+        let mut headers = Vec::with_capacity(HEADERS_MAX);
         if let Some(user) = &self.user {
-            headers.push(header("x-clickhouse-user", user));
-            headers.push(header("x-clickhouse-key", &self.password));
+            headers.push(header("x-clickhouse-user", user.as_str()));
+            headers.push(header("x-clickhouse-key", self.password.as_str()));
         }
         HttpRequest {
             id,
@@ -174,10 +176,10 @@ fn add(path: &mut String, name: &str, value: &str) {
     let _ = write!(path, "&{name}={}", encoded(value));
 }
 
-fn header(name: &str, value: &str) -> Header {
+fn header(name: &str, value: impl Into<String>) -> Header {
     Header {
         name: name.to_owned(),
-        value: value.to_owned(),
+        value: value.into(),
     }
 }
 
@@ -205,18 +207,18 @@ fn form(request: &mut HttpRequest, text: &str, values: &[Vec<u8>]) {
             value,
             b"\r\n",
         ] {
-            body.extend_from_slice(piece);
+            short::append(&mut body, piece);
         }
     };
     part("query", text.as_bytes());
     for (place, value) in values.iter().enumerate() {
         part(&format!("param_p{}", place + 1), value);
     }
-    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-    request.headers.push(header(
-        "content-type",
-        &format!("multipart/form-data; boundary={boundary}"),
-    ));
+    for piece in ["--", &boundary, "--\r\n"] {
+        short::append(&mut body, piece.as_bytes());
+    }
+    let kind = ["multipart/form-data; boundary=", &boundary].concat();
+    request.headers.push(header("content-type", kind));
     request.body = body;
 }
 

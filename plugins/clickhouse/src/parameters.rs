@@ -1,5 +1,7 @@
 //! Bound values: the server's type for each, and its text as `param_p1` carries it (tab separated, escaped).
 
+use std::borrow::Cow;
+
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 use souk_sdk::{ColumnType, Value};
 
@@ -13,34 +15,34 @@ const SECOND_CHARS: usize = 19;
 const MOMENT: &str = "DateTime64(6, 'UTC')";
 
 /// The type under which a value is bound. The error is what it should have been.
-pub fn type_of(value: &Value) -> Result<String, &'static str> {
-    Ok(match value {
-        Value::Null(declared) => {
-            let name = match declared {
-                Some(ColumnType::Boolean) => "Bool",
-                Some(ColumnType::Int64) => "Int64",
-                Some(ColumnType::Float64) => "Float64",
-                Some(ColumnType::Decimal) => "Decimal(38, 10)",
-                Some(ColumnType::Date) => "Date32",
-                Some(ColumnType::Timestamp | ColumnType::LocalTimestamp) => MOMENT,
-                _ => "String",
-            };
-            return Ok(format!("Nullable({name})"));
-        }
-        Value::Boolean(_) => "Bool".to_owned(),
-        Value::Int64(_) => "Int64".to_owned(),
-        Value::Float64(_) => "Float64".to_owned(),
-        Value::Decimal(text) => decimal_type(text)?,
+pub fn type_of(value: &Value) -> Result<Cow<'static, str>, &'static str> {
+    let name = match value {
+        Value::Null(declared) => match declared {
+            Some(ColumnType::Boolean) => "Nullable(Bool)",
+            Some(ColumnType::Int64) => "Nullable(Int64)",
+            Some(ColumnType::Float64) => "Nullable(Float64)",
+            Some(ColumnType::Decimal) => "Nullable(Decimal(38, 10))",
+            Some(ColumnType::Date) => "Nullable(Date32)",
+            Some(ColumnType::Timestamp | ColumnType::LocalTimestamp) => {
+                "Nullable(DateTime64(6, 'UTC'))"
+            }
+            _ => "Nullable(String)",
+        },
+        Value::Boolean(_) => "Bool",
+        Value::Int64(_) => "Int64",
+        Value::Float64(_) => "Float64",
+        Value::Decimal(text) => return decimal_type(text),
         // What has hours beyond a day leaves as text.
-        Value::Text(_) | Value::Bytes(_) | Value::Json(_) | Value::Time(_) => "String".to_owned(),
-        Value::Date(_) => "Date32".to_owned(),
+        Value::Text(_) | Value::Bytes(_) | Value::Json(_) | Value::Time(_) => "String",
+        Value::Date(_) => "Date32",
         // No column here is without a zone: it is read as UTC.
-        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => moment_type(*micros).to_owned(),
-    })
+        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => moment_type(*micros),
+    };
+    Ok(Cow::Borrowed(name))
 }
 
 /// As wide as its digits need. A whole number is an integer, since a list (`IN`) of decimals has no place for a column of integers.
-fn decimal_type(text: &str) -> Result<String, &'static str> {
+fn decimal_type(text: &str) -> Result<Cow<'static, str>, &'static str> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -50,10 +52,10 @@ fn decimal_type(text: &str) -> Result<String, &'static str> {
     }
     let is_wide = count + scale > DIGITS;
     Ok(match (scale, is_wide) {
-        (0, false) => "Int128".to_owned(),
-        (0, true) => "Int256".to_owned(),
-        (_, false) => format!("Decimal({DIGITS}, {scale})"),
-        (_, true) => format!("Decimal({DIGITS_MAX}, {scale})"),
+        (0, false) => "Int128".into(),
+        (0, true) => "Int256".into(),
+        (_, false) => format!("Decimal({DIGITS}, {scale})").into(),
+        (_, true) => format!("Decimal({DIGITS_MAX}, {scale})").into(),
     })
 }
 

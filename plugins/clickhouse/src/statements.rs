@@ -3,6 +3,8 @@
 //! The second lock only: the server holds read-only itself. That a text ends with its first statement matters for who pays, too: what
 //! follows could answer in its place.
 
+use std::fmt::Write;
+
 use souk_sdk::parameters::refused;
 use souk_sdk::statements::{Dialect, DollarQuotes, Letters, Places, Quote, Statement};
 use souk_sdk::{Error, Value};
@@ -34,15 +36,20 @@ pub fn read(text: &str) -> Result<Places, Error> {
 /// A text that was read, with a typed parameter, `{p1:Int64}`, for each `?` of the host's.
 pub fn prepare(text: &str, places: &Places, values: &[Value]) -> Result<String, Error> {
     places.takes(values.len())?;
-    let kinds = values
-        .iter()
-        .enumerate()
-        .map(|(place, value)| parameters::type_of(value).map_err(|wanted| refused(place, wanted)));
-    let kinds = kinds.collect::<Result<Vec<_>, Error>>()?;
-    Ok(places.filled(text, |place, out| {
-        // A blank keeps it apart from a word before it.
-        out.push_str(&format!(" {{p{}:{}}}", place + 1, kinds[place]));
-    }))
+    let mut bound = Ok(());
+    let filled = places.filled(text, |place, out| {
+        if bound.is_ok() {
+            bound = bind(place, &values[place], out);
+        }
+    });
+    bound.map(|()| filled)
+}
+
+fn bind(place: usize, value: &Value, out: &mut String) -> Result<(), Error> {
+    let kind = parameters::type_of(value).map_err(|wanted| refused(place, wanted))?;
+    // A blank keeps it apart from a word before it. A String takes everything.
+    let _ = write!(out, " {{p{}:{kind}}}", place + 1);
+    Ok(())
 }
 
 #[cfg(test)]
