@@ -235,8 +235,8 @@ async fn pages_of_a_recorded_clickhouse_follow_each_other() {
 /// An asset whose caller says what becomes of it.
 async fn moody(server: &Recorded) -> Sale {
     let (seller, connection) = seller(server).await;
-    let text = format!("SELECT n FROM {} WHERE mood = :mood", recorded::MOODS);
-    let asset = json!({"sql_logic": text, "timeout_ms": 1_500,
+    let text = format!("SELECT mood FROM {} WHERE mood = :mood", recorded::MOODS);
+    let asset = json!({"result_type": "string", "sql_logic": text, "timeout_ms": 1_500,
         "parameters": [{"name": "mood", "type": "string", "default": "fine"}]});
     Sale::of(seller, &connection, asset).await
 }

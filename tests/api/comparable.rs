@@ -306,9 +306,11 @@ async fn what_databricks_cannot_compare_is_refused() {
         let endpoint = saved(&seller, &connection, filters.clone()).await;
         let says = ["\"span\" in filters is ", "which cannot be compared"];
         assert_refused(&seller, &endpoint, &says).await;
-        // From then on it is not even saved.
-        let path = seller.path(&format!("/endpoints/{endpoint}"));
-        let told = refused_when_saved(seller.client.patch(&path, filters).await);
+        // From then on no other one is even saved.
+        let mut other = json!({"connection_id": connection, "name": "other goods", "source": {"table": "goods"}, "fields": [{"name": "id"}]});
+        other["filters"] = filters["filters"].clone();
+        let endpoints = seller.path("/endpoints");
+        let told = refused_when_saved(seller.client.post(&endpoints, other).await);
         assert_eq!(told[0].0, "filters[1]", "{operator}");
     }
     let connection = seller.databricks(&server, "shelf").await;

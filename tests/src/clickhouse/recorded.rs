@@ -27,7 +27,7 @@ pub use bodies::SCHEMA;
 /// The release that was recorded.
 const VERSION: &str = "26.9.2.1";
 const FORMAT: &str = "RowBinaryWithNamesAndTypes";
-/// A table whose first bound value says what becomes of the statement: one row of the record, or one of these.
+/// A table whose first bound value says what becomes of the statement: a row with that value, or one of these.
 pub const MOODS: &str = "moods";
 /// An error behind the rows that were sent before it, in the fence that newer servers announce in a header.
 pub const BREAKS: &str = "breaks";
@@ -266,7 +266,7 @@ fn answered(asked: &Asked) -> Response {
             answer
         }
         BREAKS_BARE => rows([&bodies::rows(0..50)[..], BROKEN.as_bytes()].concat()),
-        _ => rows(bodies::rows(0..1)),
+        mood => rows(bodies::texts(&[("mood", mood)])),
     }
 }
 
