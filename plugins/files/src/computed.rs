@@ -117,8 +117,9 @@ impl ScalarUDFImpl for Function {
                 name
             }
             Task::Negate => format!("(- {first})"),
+            // A join has this and a span's length beside the column that they are of, by whose name a cast goes.
+            Task::Level if matches!(values, [Expr::Cast(_)]) => format!("level({first})"),
             Task::Write(_) | Task::Seconds | Task::Level | Task::Days | Task::Rows(_) => first,
-            // A join has it beside the column that it is of.
             Task::Span => format!("span({first})"),
             Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
             Task::Extreme(is_greatest) => {

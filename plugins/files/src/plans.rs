@@ -6,8 +6,11 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, Join, JoinConstraint, LogicalPlan, Union};
+use datafusion::logical_expr::{
+    Expr, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Union, cast,
+};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use std::sync::Arc;
 
 /// The plan with each part of its expressions, and of those of its subqueries, as `rewritten` makes it, inner ones first. It is given the columns
 /// that there are. What a column is called stays.
@@ -49,8 +52,43 @@ fn of_one_kind(node: LogicalPlan) -> Planned<Transformed<LogicalPlan>> {
     if parts.all(|part| kinds(part.schema()) == wanted) {
         return Ok(Transformed::no(LogicalPlan::Union(union)));
     }
-    let union = Union::try_new_with_loose_types(union.inputs)?;
+    let union = Union::try_new_with_loose_types(as_floats(union.inputs)?)?;
     TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
+}
+
+/// The parts of a `UNION`, decimals as floats where another part has floats: DataFusion would make decimals of fifteen digits of all.
+fn as_floats(parts: Vec<Arc<LogicalPlan>>) -> Planned<Vec<Arc<LogicalPlan>>> {
+    let columns = parts.first().map_or(0, |part| part.schema().fields().len());
+    let has = |column: usize, is_it: fn(&DataType) -> bool| {
+        let mut parts = parts.iter();
+        parts.any(|part| {
+            kinds(part.schema())
+                .get(column)
+                .is_some_and(|kind| is_it(kind))
+        })
+    };
+    let columns = 0..columns;
+    let are_mixed: Vec<bool> = columns
+        .map(|column| has(column, DataType::is_floating) && has(column, DataType::is_decimal))
+        .collect();
+    if !are_mixed.contains(&true) {
+        return Ok(parts);
+    }
+    let parts = parts.into_iter().map(|part| {
+        let names = part.schema().columns().into_iter();
+        let kinds = kinds(part.schema()).into_iter().zip(&are_mixed);
+        let columns = names.zip(kinds).map(|(name, (kind, is_mixed))| {
+            let column = Expr::Column(name.clone());
+            match *is_mixed && kind.is_decimal() {
+                true => cast(column, DataType::Float64).alias_qualified(name.relation, name.name),
+                false => column,
+            }
+        });
+        let columns: Vec<Expr> = columns.collect();
+        let part = LogicalPlanBuilder::from(part).project(columns)?.build()?;
+        Ok(Arc::new(part))
+    });
+    parts.collect()
 }
 
 /// A join by keys that are no columns any more. One by columns of the same name (`USING`) is to DataFusion a mistake of its own then, where it looks

@@ -174,9 +174,31 @@ fn saying(
     let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
     let data = whole.len() - 8 - u32::from_le_bytes(footer) as usize;
     let mut changed = whole[..data].to_vec();
+    let says_orders = metadata.file_metadata().column_orders().is_some();
     let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
     writer.finish().unwrap();
-    changed
+    match says_orders {
+        true => changed,
+        false => without_orders(changed, rows.num_columns()),
+    }
+}
+
+/// The file without what its writer says last of all whatever it is told: that columns are ordered as their types are. In Thrift's compact protocol
+/// that is a list, the third field behind the row groups, of a structure with an empty one for each column.
+fn without_orders(mut file: Vec<u8>, columns: usize) -> Vec<u8> {
+    const TAIL: usize = 8;
+    let footer = file.split_off(file.len() - TAIL);
+    let mut orders = vec![0x39, 0x0c | u8::try_from(columns).unwrap() << 4];
+    orders.extend([0x1c, 0, 0].repeat(columns));
+    // The end of the metadata.
+    let rest = file.strip_suffix(&[0]).unwrap();
+    let mut file = rest.strip_suffix(&orders[..]).unwrap().to_vec();
+    file.push(0);
+    let length = u32::from_le_bytes(footer[..4].try_into().unwrap());
+    let length = length - u32::try_from(orders.len()).unwrap();
+    file.extend(length.to_le_bytes());
+    file.extend(&footer[4..]);
+    file
 }
 
 fn of_texts(least: &str, greatest: &str) -> Statistics {

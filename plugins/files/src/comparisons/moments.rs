@@ -81,11 +81,13 @@ pub fn as_moment(of_side: &DataType, value: &Expr, of_value: &DataType) -> Optio
         written(value)
             .is_some_and(|value| value.cast_to(&nanos).is_err() && value.cast_to(&micros).is_ok())
     };
+    let is_beyond = is_beyond();
     let kind = match unit {
-        TimeUnit::Nanosecond if !is_beyond() => nanos,
+        TimeUnit::Nanosecond if !is_beyond => nanos,
         _ => micros,
     };
-    (is_date || kind != *of_side).then(|| cast(value.clone(), kind))
+    // DataFusion reads a text in nanoseconds.
+    (is_date || is_beyond || kind != *of_side).then(|| cast(value.clone(), kind))
 }
 
 /// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.

@@ -5,7 +5,9 @@
 
 use super::first::is_read;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
+};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result as Planned;
 use datafusion::physical_expr::expressions::Column;
@@ -42,8 +44,8 @@ pub fn apart(scan: &Arc<dyn ExecutionPlan>) -> Planned<Option<Computed>> {
     if let Some(factory) = source.parquet_file_reader_factory() {
         plain = plain.with_parquet_file_reader_factory(factory.clone());
     }
-    if let Some(predicate) = source.predicate() {
-        plain = plain.with_predicate(predicate.clone());
+    if let Some(predicate) = source.filter() {
+        plain = plain.with_predicate(predicate);
     }
     let config = FileScanConfigBuilder::from(config.clone())
         .with_source(Arc::new(plain))
