@@ -408,7 +408,7 @@ mod tests {
     /// What is wrong with a field is said at its place, and how to write it.
     #[test]
     fn a_wrong_field_is_named_by_its_place() {
-        let given = json!([{"name": "id"}, "team", {"nam": "goals"}, {"name": 1}]);
+        let given = json!([{"name": "id"}, "team", {"title": "goals"}, {"name": 1}]);
         let refused = fields(&given).unwrap_err();
         let told: Vec<(&str, &str, &str)> = refused
             .iter()
