@@ -61,6 +61,9 @@ struct Server {
     requests: Mutex<Vec<String>>,
 }
 
+/// How long after it was begun a client may ask for what has ended.
+const ASKED_WITHIN: Duration = Duration::from_secs(10);
+
 /// A statement that was asked. It has its result from the beginning, and tells it when its time is over.
 struct Job {
     table: Arc<Table>,
@@ -70,9 +73,17 @@ struct Job {
     allowed: Option<(Instant, u64)>,
     is_cancelled: bool,
     statement: String,
+    begun: Instant,
+    /// That it has ended has been told.
+    is_told: bool,
 }
 
 impl Job {
+    /// Nobody will ask about it. Who is about to be told its rows must not lose them to those that are quicker.
+    fn is_over(&self) -> bool {
+        self.is_done() && (self.is_told || self.begun.elapsed() > ASKED_WITHIN)
+    }
+
     fn is_done(&self) -> bool {
         self.is_cancelled
             || self.ends.is_some_and(|ends| ends <= Instant::now())
@@ -229,7 +240,7 @@ impl Server {
     fn new() -> Arc<Server> {
         Arc::new(Server {
             tables: Mutex::new(tables::Tables::new()),
-            jobs: Mutex::new(Remembered::new(Job::is_done)),
+            jobs: Mutex::new(Remembered::new(Job::is_over)),
             requests: Mutex::default(),
         })
     }
@@ -264,12 +275,13 @@ impl Server {
             }
             tokio::time::sleep(GLANCE).await;
         }
-        let jobs = locked(&self.jobs);
-        let job = jobs.get(name).ok_or_else(no_job)?;
+        let mut jobs = locked(&self.jobs);
+        let job = jobs.get_mut(name).ok_or_else(no_job)?;
         let mut answer = json!({"kind": "bigquery#queryResponse", "jobReference": reference(name), "jobComplete": job.is_done()});
         if !job.is_done() {
             return Ok(answer);
         }
+        job.is_told = true;
         if job.is_cancelled {
             return Err(Refusal::new(
                 400,
@@ -361,6 +373,8 @@ impl Server {
             allowed: allowed.map(|ms| (now + Duration::from_millis(ms) + LATE, ms)),
             is_cancelled: false,
             statement: text.to_owned(),
+            begun: now,
+            is_told: false,
         };
         jobs.insert(name.clone(), job);
         Ok(name)
