@@ -14,6 +14,10 @@
 //! # Ok::<(), souk_sdk::Error>(())
 //! ```
 
+mod spoilt;
+
+pub use spoilt::spoilt;
+
 use crate::time::{Date, TimeOfDay, iso8601, rfc3339};
 use crate::{
     Batch, Column, ColumnData, ColumnType, Command, Connector, Driver, Errand, Error, Event,
