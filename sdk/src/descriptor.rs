@@ -42,7 +42,7 @@ impl Descriptor {
     }
 
     /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`; of a [`Machine`](crate::Machine) over HTTP also
-    /// `idle` (`docs/connectors.md`).
+    /// `idle`, over TCP `groups` (`docs/connectors.md`).
     pub fn abilities(mut self, abilities: &[&str]) -> Descriptor {
         self.abilities = abilities.iter().copied().map(String::from).collect();
         self

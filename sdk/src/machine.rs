@@ -19,6 +19,13 @@ pub trait Machine<R = Request>: Sized + 'static {
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error>;
 }
 
+/// Of a connector with the ability `groups`: whether another request is submitted at once behind that of this number, before anything else is said
+/// (`docs/connectors.md`). Of other connectors no request has such a number.
+#[inline]
+pub const fn is_followed(id: u32) -> bool {
+    id >= 1 << 31
+}
+
 /// What one call tells the host: commands for the wire, events about requests. Bytes written one after the
 /// other leave as one `send`.
 #[derive(Default)]

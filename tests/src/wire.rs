@@ -16,6 +16,9 @@ pub const LIMITS: Limits = Limits {
     timeout_ms: 10_000,
 };
 
+/// In the number of a request that another one follows at once.
+const FOLLOWED: u32 = 1 << 31;
+
 /// A finished request.
 #[derive(Debug, Default)]
 pub struct Answer {
@@ -201,8 +204,13 @@ impl<M: Machine> Wire<M> {
     }
 
     pub fn submit(&mut self, request: Request) -> u32 {
+        self.submit_as(0, request)
+    }
+
+    /// `flags`: what its number has beside what tells it from others.
+    fn submit_as(&mut self, flags: u32, request: Request) -> u32 {
         self.next += 1;
-        let id = self.next;
+        let id = self.next | flags;
         self.step(|session, step| session.submit(id, request, step))
             .unwrap();
         id
@@ -218,6 +226,21 @@ impl<M: Machine> Wire<M> {
 
     pub fn ask(&mut self, sql: &str, parameters: Vec<Value>) -> u32 {
         self.ask_within(sql, parameters, LIMITS)
+    }
+
+    /// All at once, as a host submits what has come together to a connector with the ability `groups`.
+    pub fn ask_together(&mut self, asks: &[(&str, Vec<Value>)]) -> Vec<u32> {
+        let last = asks.len().saturating_sub(1);
+        let asks = asks.iter().enumerate();
+        asks.map(|(i, (text, parameters))| {
+            let query = Query {
+                text: (*text).into(),
+                parameters: parameters.clone(),
+                limits: LIMITS,
+            };
+            self.submit_as(if i < last { FOLLOWED } else { 0 }, Request::Query(query))
+        })
+        .collect()
     }
 
     pub fn wait(&mut self, id: u32) -> Result<Answer, Error> {

@@ -284,7 +284,14 @@ fn beginning(word: &str) -> String {
 }
 
 /// What the host asks of a connector only if it says that it can.
-const ABILITIES: [&str; 5] = ["schema", "pipelining", "cancel", "functions", "idle"];
+const ABILITIES: [&str; 6] = [
+    "schema",
+    "pipelining",
+    "groups",
+    "cancel",
+    "functions",
+    "idle",
+];
 
 /// What is told about an ability that this host does not know: open words are no error, and a misspelt one would have no effect.
 fn unknown_ability(ability: &str) -> Option<String> {

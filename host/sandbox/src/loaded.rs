@@ -38,6 +38,8 @@ pub(crate) struct Connector {
     pub loaded_at: i64,
     /// Several requests may be in flight on one session.
     pub pipelining: bool,
+    /// It wants to know which requests come together.
+    pub groups: bool,
     pub cancels: bool,
     /// Its sessions over HTTP are told when nobody asks for anything.
     pub hears_of_idleness: bool,
@@ -80,6 +82,7 @@ impl Connector {
         let has = |ability: &str| parts.abilities.iter().any(|known| known == ability);
         Arc::new(Connector {
             pipelining: has("pipelining"),
+            groups: has("pipelining") && has("groups"),
             cancels: has("cancel"),
             hears_of_idleness: has("idle"),
             name: parts.name,

@@ -9,11 +9,17 @@ use std::rc::Rc;
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
 const BATCH_ROWS: u32 = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
+/// What is set aside for a request before it is written, at most.
+pub const ROOM_MAX: usize = 4 << 10;
 
 /// It goes into the queue and out of it by moves, which are calls of the host where what is moved has more than 128 bytes: what only few requests
 /// have is on the heap.
 pub enum Job {
     Setup(Setup),
+    /// What groups need is parsed. `failed`: the server does not know it.
+    SetupGroups {
+        failed: bool,
+    },
     /// So many statements open a transaction at a pooler's backend, which the next job is in, up to the same Sync.
     Begin(u8),
     Prepare(Prepare),
@@ -74,6 +80,10 @@ pub struct Execute {
     pub ask: Ask,
     pub statement: Rc<Statement>,
     pub cancel: Cancel,
+    /// So many statements of ours stand before it under the same Sync, and are not complete yet.
+    pub before: u8,
+    /// Another request follows under the same Sync.
+    pub is_followed: bool,
     /// The statement's own `CommandComplete` is there.
     pub complete: bool,
     pub error: Option<Box<ServerError>>,
@@ -95,6 +105,8 @@ impl Execute {
             ask,
             statement,
             cancel: Cancel::No,
+            before: 0,
+            is_followed: false,
             complete: false,
             error: None,
             has_changed: false,
@@ -106,6 +118,22 @@ impl Execute {
             batch_rows: 0,
             batch_bytes: 0,
         }
+    }
+
+    /// A statement of ours that stands before it is complete. What else could have its name (`PREPARE` in a function of the seller's) says so.
+    #[inline]
+    pub fn begun(&mut self, tag: &[u8]) -> Result<(), Error> {
+        if !matches!(tag, b"BEGIN\0" | b"SAVEPOINT\0" | b"ROLLBACK\0") {
+            return Err(malformed().detail("a statement was not taken back"));
+        }
+        self.before -= 1;
+        Ok(())
+    }
+
+    /// Whether a row that comes now is one of its own.
+    #[inline]
+    pub fn takes_rows(&self) -> bool {
+        !self.complete && self.before == 0
     }
 
     /// One `DataRow`, straight into the columns.

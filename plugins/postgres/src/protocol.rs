@@ -14,10 +14,16 @@ pub const EXECUTE: [u8; 10] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 const BIND_UNNAMED: [u8; 13] = [b'B', 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0];
 /// The same of the statement [`BEGIN`].
 const BIND_BEGIN: [u8; 18] = *b"B\0\0\0\x11\0begin\0\0\0\0\0\0\0";
+/// Of the statements [`MARK`] and [`BACK`].
+const BIND_MARK: [u8; 17] = *b"B\0\0\0\x10\0mark\0\0\0\0\0\0\0";
+const BIND_BACK: [u8; 17] = *b"B\0\0\0\x10\0back\0\0\0\0\0\0\0";
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
 /// What `BEGIN` is prepared as. `ROLLBACK` is the unnamed statement.
 pub const BEGIN: &str = "begin";
+/// What is prepared for groups: `SAVEPOINT`, and `ROLLBACK TO` it.
+pub const MARK: &str = "mark";
+pub const BACK: &str = "back";
 
 /// What follows the `Bind` of every statement: it is run, and then its transaction is made one that can be taken back, and is taken back.
 pub const RUN_UNDO_SYNC: [u8; 66] = {
@@ -32,7 +38,19 @@ pub const RUN_UNDO_SYNC: [u8; 66] = {
     joined(&parts)
 };
 
-/// Takes back a transaction that has stayed.
+/// What a group of statements is preceded by: a transaction, and the point in it that each of them is taken back to.
+pub const BEGIN_GROUP: [u8; 55] = {
+    let parts: [&[u8]; 4] = [&BIND_BEGIN, &EXECUTE, &BIND_MARK, &EXECUTE];
+    joined(&parts)
+};
+
+/// What stands between two statements of a group: the first of them is taken back.
+pub const TAKE_BACK: [u8; 27] = {
+    let parts: [&[u8]; 2] = [&BIND_BACK, &EXECUTE];
+    joined(&parts)
+};
+
+/// Takes back a transaction that has stayed, or that of a group.
 pub const UNDO_SYNC: [u8; 28] = {
     let parts: [&[u8]; 3] = [&BIND_UNNAMED, &EXECUTE, &SYNC];
     joined(&parts)
@@ -202,7 +220,13 @@ mod tests {
     /// Every message's length field is its length, also in the ready-made ones.
     #[test]
     fn lengths_are_right() {
-        let mut out = [RUN_UNDO_SYNC.as_slice(), &UNDO_SYNC].concat();
+        let mut out = [
+            RUN_UNDO_SYNC.as_slice(),
+            &BEGIN_GROUP,
+            &TAKE_BACK,
+            &UNDO_SYNC,
+        ]
+        .concat();
         parse(&mut out, "s1", "SELECT 1", &[]);
         describe(&mut out, "s1");
         close(&mut out, "s1");
@@ -213,7 +237,7 @@ mod tests {
             let n = reader.u32().unwrap() as usize;
             reader.take(n - 4).unwrap();
         }
-        assert_eq!(tags, b"EBEBESBESPDC");
+        assert_eq!(tags, b"EBEBESBEBEBEBESPDC");
     }
 
     /// A length that points past the end is an error.

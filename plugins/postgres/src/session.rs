@@ -2,7 +2,7 @@
 //!
 //! Nothing waits. A call writes what it can and returns; what arrives moves the job at the head of the queue.
 
-use crate::job::{Cancel, Execute, Job, Prepare, Probe, Setup};
+use crate::job::{Cancel, Execute, Job, Prepare, Probe, ROOM_MAX, Setup};
 use crate::protocol;
 use crate::settings::{self, Settings};
 use crate::startup::{self, Login};
@@ -13,10 +13,12 @@ use souk_sdk::{Descriptor, Error, Input, Machine, Need, Pieces, Request, SslMode
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+mod groups;
 mod incoming;
 mod own;
 mod pooled;
 
+use groups::Groups;
 use pooled::{Backend, is_ancient};
 
 /// Types of the database's own that a session remembers; past it they are looked up again.
@@ -31,8 +33,6 @@ const PID_MAX: i32 = 1 << 22;
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 /// What takes a transaction back is said again where a cancel has struck it, this often.
 const ENDINGS_MAX: u8 = 3;
-/// What is set aside for a request before it is written, at most.
-const ROOM_MAX: usize = 4 << 10;
 /// `ping` answers in this shape; statements number theirs from 0.
 const PING_SHAPE: u32 = 1_000_000;
 
@@ -56,6 +56,7 @@ pub struct Session {
     /// How many times in a row a transaction was not taken back.
     unended: u8,
     ping_described: bool,
+    groups: Groups,
 }
 
 /// The postmaster signals the backend and then its process group, so one cancel may strike twice: the
@@ -84,7 +85,7 @@ impl Machine for Session {
         Descriptor::new("postgres", env!("CARGO_PKG_VERSION"), Need::Tcp)
             .engine("postgres", "PostgreSQL", "postgres", &["PASSWORD"])
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel"])
+            .abilities(&["schema", "pipelining", "cancel", "groups"])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
@@ -103,6 +104,7 @@ impl Machine for Session {
             strays: 0,
             unended: 0,
             ping_described: false,
+            groups: Groups::default(),
         })
     }
 
@@ -123,6 +125,8 @@ impl Machine for Session {
                 "a request came before the session was open",
             ));
         }
+        let is_followed = souk_sdk::is_followed(id);
+        self.groups.is_followed = is_followed;
         match request {
             Request::Query(query) => {
                 let ask = Ask::new(id, query.parameters, query.limits);
@@ -139,10 +143,14 @@ impl Machine for Session {
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
             Request::Errand(_) => step.failed(id, Error::unsupported("errands")),
         }
+        if !is_followed {
+            self.end_group(step);
+        }
         Ok(())
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        self.end_group(step);
         match input {
             Input::Bytes(bytes) => self.bytes(bytes, step)?,
             Input::TlsEstablished if matches!(self.phase, Phase::Handshake) => {
@@ -167,6 +175,7 @@ impl Machine for Session {
     }
 
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        self.end_group(step);
         if self.statements.withdraw(id) || self.withdraw_held(id) {
             step.failed(id, cancelled());
         }
@@ -214,6 +223,9 @@ impl Session {
     fn execute(&mut self, ask: Ask, statement: Rc<Statement>, step: &mut Step) {
         if self.is_pooled() {
             return self.execute_pooled(ask, statement, step);
+        }
+        if self.joins_group(&ask, &statement, step) {
+            return self.execute_in_group(ask, statement, step);
         }
         let out = step.outgoing();
         let begin = out.len();
@@ -264,6 +276,7 @@ impl Session {
 
     /// Here, and at a server that keeps it.
     fn forget(&mut self, statement: &Rc<Statement>, step: &mut Step) {
+        self.end_group(step);
         if self.statements.forget(statement) && !self.is_pooled() {
             protocol::close(step.outgoing(), &statement.name);
         }
@@ -280,6 +293,7 @@ impl Session {
                 ),
             );
         }
+        self.end_group(step);
         let types = ask.types().to_vec();
         let (number, evicted) = self.statements.reserve(text.clone(), ask);
         let description = Description {
@@ -316,6 +330,7 @@ impl Session {
         job: Job,
         step: &mut Step,
     ) -> Result<(), Error> {
+        self.end_group(step);
         let is_pooled = self.is_pooled();
         let name = if is_pooled { "" } else { name };
         let mut own = Vec::with_capacity(sql.len() + 128);
@@ -366,18 +381,26 @@ impl Session {
         (1..=PID_MAX).contains(&process)
     }
 
-    /// A cancel reaches whatever runs at the server, so it is sent when its job is at the head of the queue.
+    /// A cancel reaches whatever runs at the server, so it is sent when its job is at the head of the queue, or under the same Sync: answers of a
+    /// group may come only with its end. What it strikes in its stead is asked again.
     fn pursue_cancel(&mut self, step: &mut Step) {
         // The answers of an opening are sent with the first of the statement's.
         let turn = usize::from(matches!(self.queue.front(), Some(Job::Begin(_))));
-        if let Some(Job::Execute(job)) = self.queue.get_mut(turn)
-            && job.cancel == Cancel::Wanted
-            && !job.complete
-            && let Some((process, secret)) = self.process
-        {
-            job.cancel = Cancel::Sent;
-            self.strays = (self.strays + STRIKES_OF_A_CANCEL).min(STRAYS_MAX);
-            step.aside(protocol::cancel_request(process, secret));
+        for job in self.queue.iter_mut().skip(turn) {
+            let Job::Execute(job) = job else {
+                return;
+            };
+            if job.cancel == Cancel::Wanted
+                && !job.complete
+                && let Some((process, secret)) = self.process
+            {
+                job.cancel = Cancel::Sent;
+                self.strays = (self.strays + STRIKES_OF_A_CANCEL).min(STRAYS_MAX);
+                step.aside(protocol::cancel_request(process, secret));
+            }
+            if !job.is_followed {
+                return;
+            }
         }
     }
 }

@@ -13,6 +13,11 @@ use std::rc::Rc;
 /// Statements kept prepared at the server by one session.
 const STATEMENTS_MAX: usize = 256;
 
+/// A request is sent again this often because somebody else's error had left a transaction.
+const TURNED_AWAY_MAX: u8 = 8;
+/// So many runs of a statement that has failed in a group are in none: what stands behind it there is asked a second time.
+const ALONE_AFTER_ERROR: u16 = 1_000;
+
 /// One request for rows, whatever comes of it.
 pub struct Ask {
     pub id: u32,
@@ -20,6 +25,10 @@ pub struct Ask {
     pub limits: Limits,
     /// Sent a second time already.
     pub retried: bool,
+    /// How often it was turned away by a transaction that somebody else's error had left.
+    pub turned_away: u8,
+    /// It is in no group again.
+    pub alone: bool,
     pub typing: Told,
 }
 
@@ -30,8 +39,16 @@ impl Ask {
             parameters,
             limits,
             retried: false,
+            turned_away: 0,
+            alone: false,
             typing: None,
         }
+    }
+
+    /// Whether it may be sent again because a transaction before it had failed; counts that.
+    pub fn is_turned_away(&mut self) -> bool {
+        self.turned_away += 1;
+        self.turned_away <= TURNED_AWAY_MAX
     }
 
     /// The types to prepare with.
@@ -69,6 +86,8 @@ pub struct Statement {
     pub tail: Vec<u8>,
     /// How many bytes its last request had. A buffer of as many is handed to the host as it is: another one is cut to its length first.
     pub room: Cell<usize>,
+    /// Runs that are in no group.
+    alone: Cell<u16>,
     column_oids: Vec<u32>,
     typing: Told,
     pub columns: KnownColumns,
@@ -106,6 +125,7 @@ impl Statement {
             head,
             tail,
             room: Cell::new(0),
+            alone: Cell::new(0),
             column_oids,
             typing,
             columns: KnownColumns::new(
@@ -115,6 +135,19 @@ impl Statement {
             ),
             readings,
         }
+    }
+
+    /// Whether its next run may share a transaction with others. Counts that run.
+    #[inline]
+    pub fn joins(&self) -> bool {
+        let alone = self.alone.get();
+        self.alone.set(alone.saturating_sub(1));
+        alone == 0 && !self.locks
+    }
+
+    /// It has failed in a group.
+    pub fn stays_alone(&self) {
+        self.alone.set(ALONE_AFTER_ERROR);
     }
 
     /// The types that it was prepared with.
@@ -260,14 +293,14 @@ impl Statements {
         }
     }
 
-    /// Who waits for the statement of that number.
-    pub fn waiting(&self, number: u64) -> &[Ask] {
+    /// Whether those who wait for the statement of that number may ask again because a transaction before it had failed; counts that.
+    pub fn are_turned_away(&mut self, number: u64) -> bool {
         let slot = self
             .place_of(number)
-            .and_then(|place| self.slots[place].as_ref());
-        match slot.map(|slot| &slot.state) {
-            Some(State::Preparing(asks)) => asks,
-            _ => &[],
+            .and_then(|place| self.slots[place].as_mut());
+        match slot.map(|slot| &mut slot.state) {
+            Some(State::Preparing(asks)) => asks.iter_mut().all(Ask::is_turned_away),
+            _ => false,
         }
     }
 
@@ -406,6 +439,8 @@ mod tests {
                 timeout_ms: 1,
             },
             retried: false,
+            turned_away: 0,
+            alone: false,
             typing: None,
         };
         let empty = || Description {

@@ -6,7 +6,14 @@ use souk_domain::sql::Dialect;
 use super::{Suite, Verdict};
 
 /// What the contract knows, and what hosts have learned since.
-const ABILITIES: [&str; 5] = ["schema", "pipelining", "cancel", "functions", "idle"];
+const ABILITIES: [&str; 6] = [
+    "schema",
+    "pipelining",
+    "groups",
+    "cancel",
+    "functions",
+    "idle",
+];
 const CREDENTIAL_TYPES: [&str; 4] = ["PASSWORD", "SERVICE_ACCOUNT", "API_KEY", "NONE"];
 const DIALECTS: [&str; 10] = [
     "postgres",

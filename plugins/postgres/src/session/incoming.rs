@@ -78,7 +78,7 @@ impl Session {
             };
             at += 1 + length;
             match (tag, self.queue.front_mut()) {
-                (b'D', Some(Job::Execute(job))) if !job.complete => job.row(body, step),
+                (b'D', Some(Job::Execute(job))) if job.takes_rows() => job.row(body, step),
                 _ => self.message(tag, &rest[..1 + length], body, step)?,
             }
         }
@@ -111,8 +111,15 @@ impl Session {
             (b'2', Some(Job::Prepare(_)) | None) => Err(unexpected(tag)),
             (b'2', Some(_)) => Ok(()),
             (b'1' | b'3', Some(_)) | (b'N' | b'A', _) => Ok(()),
+            (b'C', Some(Job::Execute(job))) if job.before > 0 => job.begun(body),
             (b'C' | b'I', Some(Job::Execute(job))) => {
                 job.complete = true;
+                if job.is_followed
+                    && let Some(Job::Execute(job)) = self.queue.pop_front()
+                {
+                    // Its answer is whole: what follows is about the next one.
+                    job.finish(step);
+                }
                 Ok(())
             }
             (b'C', Some(Job::Begin(_))) => {
@@ -219,6 +226,11 @@ impl Session {
                 self.strays = self.strays.saturating_sub(u32::from(is_stray));
                 return Ok(());
             }
+            Some(Job::SetupGroups { failed }) => {
+                *failed = true;
+                self.setup_of_groups_failed(&error);
+                return Ok(());
+            }
             Some(Job::Setup(_) | Job::Begin(_)) | None => return Err(error.blame(false, false)),
         };
         slot.get_or_insert_with(|| Box::new(error));
@@ -227,14 +239,29 @@ impl Session {
 
     fn job_ended(&mut self, step: &mut Step) -> Result<(), Error> {
         match self.queue.pop_front() {
+            // The server has passed over what follows without an error.
+            Some(Job::Execute(job)) if job.is_followed && job.error.is_none() => {
+                return Err(malformed());
+            }
             Some(Job::Execute(job)) if job.error.is_none() && !job.has_changed => job.finish(step),
-            Some(Job::Execute(job)) => self.execute_failed(job, step),
+            Some(Job::Execute(job)) => {
+                let behind = match job.is_followed {
+                    true => self.passed_over(),
+                    false => Vec::new(),
+                };
+                self.execute_failed(job, step);
+                behind.into_iter().for_each(|job| self.ask_alone(job, step));
+            }
             Some(Job::Prepare(job)) => self.prepare_ended(job, step)?,
             Some(Job::Lookup(job)) => self.lookup_ended(job, step),
             Some(Job::Probe(job)) => self.probe_ended(job, step),
             Some(Job::Setup(job)) => self.setup_ended(&job, step),
+            Some(Job::SetupGroups { failed: false }) => self.groups_are_set_up(),
             Some(Job::Unlock { struck: true }) => self.unlock(step),
-            Some(Job::Begin(_) | Job::End { .. } | Job::Unlock { .. }) | None => {}
+            Some(
+                Job::Begin(_) | Job::End { .. } | Job::Unlock { .. } | Job::SetupGroups { .. },
+            )
+            | None => {}
         }
         self.send_held(step);
         Ok(())
@@ -242,33 +269,42 @@ impl Session {
 
     #[cold]
     fn execute_failed(&mut self, mut job: Execute, step: &mut Step) {
-        let (lost, stale, cancelled) = match &job.error {
+        let is_of_ours = job.before > 0;
+        let (lost, stale, aborted, cancelled) = match &job.error {
             Some(error) => (
                 error.is_lost_statement(),
-                error.is_stale_statement() || error.is_aborted(),
+                error.is_stale_statement(),
+                error.is_aborted(),
                 error.is_cancelled(),
             ),
-            None => (false, job.has_changed, false),
+            None => (false, job.has_changed, false, false),
         };
-        if lost && job.complete && !self.is_pooled() {
-            // It is `BEGIN` that the server does not know any more.
+        if lost && (job.complete || is_of_ours) && !self.is_pooled() {
+            // It is `BEGIN` that the server does not know any more, or what groups need.
             self.set_up(step);
+            self.forget_groups();
         }
         // A cancel that was meant for another job: it has found this one.
         let strayed = cancelled && job.cancel == Cancel::No && self.strays > 0;
         if cancelled {
             self.strays = self.strays.saturating_sub(1);
         }
-        // A statement goes stale once; as for strays, there is one for every cancel that was sent.
-        let stale = stale && !job.ask.retried;
         let unharmed =
             job.unseen() && (job.has_changed || !job.complete) && job.cancel == Cancel::No;
-        if (stale || strayed) && unharmed {
-            if stale {
+        // There is one stray for every cancel that was sent.
+        if unharmed && (strayed || aborted && job.ask.is_turned_away()) {
+            return self.ask_alone(job, step);
+        }
+        // A statement goes stale once.
+        if unharmed && stale && !job.ask.retried {
+            if !is_of_ours {
                 self.forget(&job.statement, step);
             }
-            job.ask.retried |= stale;
+            job.ask.retried = true;
             return self.ask(&job.statement.text.clone(), job.ask, step);
+        }
+        if job.cancel == Cancel::No {
+            job.statement.stays_alone();
         }
         job.finish(step);
     }
@@ -279,8 +315,8 @@ impl Session {
                 // A cancel that was meant for another job.
                 self.strays -= 1;
                 self.prepare_again(job.number, self.is_pooled(), step);
-            } else if error.is_aborted() && !self.is_retried(job.number) {
-                self.prepare_again(job.number, true, step);
+            } else if error.is_aborted() && self.statements.are_turned_away(job.number) {
+                self.prepare_again(job.number, false, step);
             } else {
                 self.retype_or_refuse(job.number, *error, step);
             }
@@ -395,11 +431,6 @@ impl Session {
                 self.ask(&text, ask, step);
             }
         }
-    }
-
-    fn is_retried(&mut self, number: u64) -> bool {
-        let asks = self.statements.waiting(number);
-        asks.iter().any(|ask| ask.retried)
     }
 
     fn refuse_asks(&mut self, number: u64, error: Error, step: &mut Step) {

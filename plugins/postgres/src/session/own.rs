@@ -180,13 +180,15 @@ mod tests {
         ask(&mut session, 1, "SELECT 7 AS n");
         let (sent, _) = after(&mut session, DESCRIBED);
         assert!(sent.contains("begin"), "{sent}");
-        // On their way already.
+        // On their way already. What runs a statement ends with the same bytes.
         assert!(ask(&mut session, 2, "SELECT 7 AS n").contains("begin"));
         assert!(ask(&mut session, 3, "SELECT 8 AS n").contains("SELECT 8"));
         assert_eq!(after(&mut session, STRUCK), (undo(), vec![1]));
         let (sent, _) = after(&mut session, &[(b'E', ABORTED), (b'Z', b"E")]);
+        // As it is prepared already: once more, behind what takes the transaction back.
+        assert_eq!(sent.matches(&undo()).count(), 1, "{sent}");
         assert!(
-            sent.contains("SELECT 7") && !sent.contains(&undo()),
+            sent.contains("begin") && !sent.contains("SELECT 7"),
             "{sent}"
         );
         let (sent, _) = after(&mut session, &[(b'E', ABORTED), (b'Z', b"E")]);
@@ -197,12 +199,9 @@ mod tests {
         let taken_back: Messages<'_> = &[(b'2', b""), (b'C', b"ROLLBACK\0"), (b'Z', b"I")];
         assert_eq!(after(&mut session, taken_back), (String::new(), vec![]));
         assert_eq!(session.unended, 0);
-        for _ in [2, 3] {
-            after(&mut session, DESCRIBED);
-        }
-        for id in [2, 3] {
-            assert_eq!(after(&mut session, ANSWERED), (String::new(), vec![id]));
-        }
+        assert_eq!(after(&mut session, ANSWERED), (String::new(), vec![2]));
+        after(&mut session, DESCRIBED);
+        assert_eq!(after(&mut session, ANSWERED), (String::new(), vec![3]));
     }
 
     /// A server on which a transaction never ends is not asked for ever.

@@ -28,6 +28,19 @@ use crate::{
 /// the lanes.
 const HELD_MAX: Duration = Duration::from_millis(4);
 
+/// In the number of a request that another one follows at once, where the connector has the ability `groups`.
+const FOLLOWED: u32 = 1 << 31;
+
+/// Whether somebody still waits for a request, and may. If not it is answered.
+#[inline]
+fn is_due(lease: &mut Lease, job: &Job, now: Instant) -> bool {
+    let is_due = job.deadline > now && !job.ticket.is_gone();
+    if !is_due {
+        lease.refuse(job, now, timed_out());
+    }
+    is_due
+}
+
 /// What ended the wait for a call in a lane.
 enum Waited {
     Returned(Option<Called<WireState>>),
@@ -76,14 +89,20 @@ impl WireSession {
         let now = Instant::now();
         let mut jobs = std::mem::take(&mut self.jobs);
         lease.handle.take(&mut jobs);
+        let plain = match lease.in_flight.has_unrepeatable() {
+            true => 0,
+            false => jobs
+                .iter()
+                .take_while(|job| job.request.is_repeatable())
+                .count(),
+        };
+        lease.unsubmitted.extend(jobs.drain(plain..));
+        // All before the first is submitted: it is told that another follows.
+        jobs.retain(|job| is_due(lease, job, now));
         let mut waiting = jobs.drain(..);
         while let Some(job) = waiting.next() {
-            if !job.request.is_repeatable() || lease.in_flight.has_unrepeatable() {
-                lease.unsubmitted.push(job);
-                lease.unsubmitted.extend(waiting.by_ref());
-                break;
-            }
-            if let Err(end) = self.submit(lease, job, now) {
+            let is_followed = waiting.len() > 0 && lease.pool.connector.groups;
+            if let Err(end) = self.submit(lease, job, now, is_followed) {
                 lease.unsubmitted.extend(waiting);
                 return Err(end);
             }
@@ -94,10 +113,17 @@ impl WireSession {
     }
 
     #[inline]
-    fn submit(&mut self, lease: &mut Lease, mut job: Job, now: Instant) -> Result<(), End> {
-        let Some(id) = self.begin(lease, &mut job, now) else {
-            return Ok(());
-        };
+    fn submit(
+        &mut self,
+        lease: &mut Lease,
+        mut job: Job,
+        now: Instant,
+        is_followed: bool,
+    ) -> Result<(), End> {
+        let mut id = self.begin(lease, &mut job, now);
+        if is_followed {
+            id |= FOLLOWED;
+        }
         let Some(guest) = self.guest.here() else {
             lease.unsubmitted.push(job);
             return Err(End::Ended(shutting_down()));
@@ -108,28 +134,27 @@ impl WireSession {
         self.apply(lease, result, Some(id), None)
     }
 
-    /// The number of a request, if somebody still waits for it.
+    /// The number of a request that is being submitted.
     #[inline]
-    fn begin(&mut self, lease: &mut Lease, job: &mut Job, now: Instant) -> Option<u32> {
+    fn begin(&mut self, lease: &mut Lease, job: &mut Job, now: Instant) -> u32 {
         let left = job.deadline.saturating_duration_since(now);
-        if left.is_zero() || job.ticket.is_gone() {
-            lease.refuse(job, now, timed_out());
-            return None;
-        }
         if lease.in_flight.is_empty() {
             self.streamed = 0;
             // They were for requests that have ended.
             self.pauses.clear();
             self.has_forgotten = false;
         }
-        self.next_id = self.next_id.checked_add(1).unwrap_or(NOBODY + 1);
+        self.next_id = match self.next_id + 1 {
+            FOLLOWED => NOBODY + 1,
+            next => next,
+        };
         self.asides += 1;
         self.idle.ends();
         self.pace.begin_answer();
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
         self.arm(job.deadline);
-        Some(self.next_id)
+        self.next_id
     }
 
     /// What came while the guest was in a lane, or has to be told it in turns.
@@ -148,9 +173,10 @@ impl WireSession {
         while !lease.unsubmitted.is_empty() {
             let now = Instant::now();
             let mut job = lease.unsubmitted.remove(0);
-            let Some(id) = self.begin(lease, &mut job, now) else {
+            if !is_due(lease, &job, now) {
                 continue;
-            };
+            }
+            let id = self.begin(lease, &mut job, now);
             let call = Call::Submit(id, job.request.clone());
             lease.in_flight.push(Submitted::new(id, job, now));
             let (result, at) = self.call_in_turns(lease, call, Some(now)).await?;

@@ -1,0 +1,64 @@
+//! A connector with the ability `groups` hears which requests come together.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use futures_util::poll;
+use souk_outbound::TlsMode;
+use souk_sandbox::{Grant, PoolLimits, Source};
+use souk_tests::guests;
+use tokio::net::TcpListener;
+
+fn source_at(port: u16) -> Arc<Source> {
+    Arc::new(Source {
+        company: "com_1".into(),
+        connection: "con_1".into(),
+        revision: 1,
+        engine: "grouped".into(),
+        settings_json: r#"{"ssl_mode":"disable"}"#.into(),
+        grant: Grant::Tcp {
+            host: "127.0.0.1".into(),
+            port,
+            tls: TlsMode::Disable,
+            ca_pem: None,
+        },
+        limits: PoolLimits::default(),
+    })
+}
+
+/// What one session is given at once is one group, whose last request is told from the others also where those behind it have gone meanwhile: who
+/// waits for the last one would wait for ever.
+#[tokio::test]
+async fn requests_that_come_together_are_told_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let mut wires = Vec::new();
+        while let Ok((wire, _)) = listener.accept().await {
+            wires.push(wire);
+        }
+    });
+    let sandbox = with_guest(guests::GROUPED).await;
+    let source = source_at(port);
+    let ask = || Box::pin(sandbox.run(&source, query("SELECT size FROM t"), within(60)));
+    // One alone is followed by nobody.
+    assert_eq!(rows(&ask().await.unwrap()), r#"[{"size":1}]"#);
+    for of in [2, 7, 30] {
+        let mut asked = Vec::new();
+        for i in 0..of {
+            let mut waiting = ask();
+            assert!(poll!(&mut waiting).is_pending());
+            // The last of them is among those that go.
+            if i % 2 == 0 {
+                asked.push(waiting);
+            }
+        }
+        let size = format!(r#"[{{"size":{}}}]"#, asked.len());
+        for answer in futures_util::future::join_all(asked).await {
+            assert_eq!(rows(&answer.unwrap()), size);
+        }
+    }
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
+}
