@@ -232,7 +232,22 @@ class Client:
         return self.ask(3, b"\1\0" + text(statement))
 
 
-def question(statement):
+def plain():
+    """The functions of src/functions.rs."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../plugins/duckdb/src/functions.rs")
+    with open(path, encoding="utf-8") as file:
+        return file.read().split('const PLAIN: &str = "')[1].split('";')[0].split()
+
+
+def namesakes():
+    return (
+        "EXISTS (SELECT 1 FROM (SELECT system.main.lower(function_name) AS name, system.main.bool_or(internal) AS is_duckdbs, "
+        "system.main.bool_and(internal) AS is_nobody_elses FROM system.main.duckdb_functions() GROUP BY 1) "
+        "WHERE NOT is_nobody_elses AND (is_duckdbs OR name IN ({})))"
+    ).format(", ".join(f"'{name}'" for name in plain()))
+
+
+def question(statement, looks=True):
     """As src/parsed.rs asks it."""
     columns = ["function_name", "function.function_name", "table_name", "schema_name", "catalog_name", "identifier"]
     lists = ", ".join(f"to_json(j->>'$..{column}')" for column in columns)
@@ -241,7 +256,8 @@ def question(statement):
         "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), "
         f"{lists}, CAST(current_setting('autoinstall_known_extensions') AS VARCHAR), "
         "CAST((SELECT count(*) FROM duckdb_settings() WHERE name = 'TimeZone' AND value NOT IN ('UTC', 'Etc/UTC')) > 0 AND NOT current_setting('lock_configuration') AS VARCHAR), "
-        "CAST((SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT readonly) > 0 AS VARCHAR)\n"
+        "CAST((SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT readonly) > 0 AS VARCHAR), "
+        f"CAST({namesakes() if looks else 'NULL'} AS VARCHAR) AS namesakes\n"
         f"FROM (SELECT json_serialize_sql('{quoted}') AS j)"
     )
 
@@ -259,6 +275,10 @@ def record(path):
         client.prepare("ROLLBACK")
     for name, statement in PARSED:
         lines.append((name, statement, client.prepare(question(statement))))
+    lines.append(("parsed_without_looking", "SELECT 1", client.prepare(question("SELECT 1", looks=False))))
+    kept.execute("CREATE MACRO \"Upper\"(x) AS x")
+    lines.append(("parsed_beside_a_namesake", "SELECT 1", client.prepare(question("SELECT 1"))))
+    kept.execute("DROP MACRO upper")
     kept.execute("SET GLOBAL autoinstall_known_extensions = true")
     lines.append(("parsed_installs", "SELECT 1", client.prepare(question("SELECT 1"))))
     kept.execute("SET GLOBAL autoinstall_known_extensions = false")

@@ -346,6 +346,37 @@ async fn what_has_passed_is_asked_alone_and_nothing_else() {
     assert_eq!(server.number(moved), 0);
 }
 
+/// A macro of the seller's that has the name of a function of DuckDB's own is called in its place: it moves no sequence, whatever it was let pass with before.
+#[tokio::test]
+async fn a_namesake_of_a_function_moves_nothing() {
+    let server = DuckDb::start();
+    stocked(&server);
+    for statement in [
+        "CREATE SEQUENCE shop.ids",
+        "CREATE MACRO shop.upper(x BIGINT) AS x, (x VARCHAR) AS nextval('shop.ids')",
+    ] {
+        server.admin(statement);
+    }
+    let subject = subject(&server, json!({"database": "memory.shop"})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let number = Request::Query(Query {
+        text: "SELECT upper(?)".into(),
+        parameters: vec![Value::Int64(7)],
+        limits: Limits::new(10, 1 << 20),
+    });
+    let output = subject.ask(&source, number).await.unwrap();
+    assert_eq!(output.cell(0, 0).as_i64(), Some(7));
+    for _ in 0..2 {
+        let request = valued("SELECT upper(?)", "a");
+        let fault = subject.ask(&source, request).await.unwrap_err();
+        let told = (fault.kind, fault.code.as_str());
+        assert_eq!(told, (FaultKind::Permission, "read_only"), "{fault:?}");
+    }
+    subject.close().await;
+    let moved = "SELECT count(*) FROM duckdb_sequences() WHERE last_value IS NOT NULL";
+    assert_eq!(server.number(moved), 0);
+}
+
 /// Statements that are asked at the same time hand their connections on. None is left when all are answered.
 #[tokio::test]
 async fn connections_are_handed_on_and_left() {

@@ -42,13 +42,29 @@ const PLAIN: &str = "
 
 /// Whether it is one of these, however its letters are written.
 pub fn is_plain(name: &str) -> bool {
-    let mut plain = PLAIN.split_ascii_whitespace();
-    plain.any(|known| known.eq_ignore_ascii_case(name))
+    plain().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// All of them, in small letters.
+pub fn plain() -> impl Iterator<Item = &'static str> {
+    PLAIN.split_ascii_whitespace()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// They stand in quotes in what DuckDB is asked.
+    #[test]
+    fn names_need_no_quoting() {
+        assert!(plain().count() > 300);
+        for name in plain() {
+            assert!(
+                !name.contains('\'') && name.to_lowercase() == name,
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn what_a_value_may_name_something_to_is_not_plain() {

@@ -1,6 +1,7 @@
 //! A session: any number of requests under way, each on a connection of its own to the server.
 //!
-//! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, puts
+//! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`, by which once a minute the server also says
+//! whether statements may be asked alone), says where tables are, puts
 //! the connection's clocks to UTC where the server's are not, begins a transaction that only reads (`opening`) unless one has let the statement pass within
 //! the last minute, and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`). What
 //! has succeeded leaves its connection to the next statement that is known, whose message ends the transaction, if there is one, before all else (`idle`),
@@ -42,7 +43,7 @@ const ANSWERS_MAX: u32 = 100_000;
 /// What it has to refuse, and the words in which it does.
 const PROBE: &str = "CREATE TABLE souk_tries_to_write (a INTEGER)";
 const PROBE_REFUSED: &str = "read-only mode";
-/// The statement that a ping has read.
+/// The statement that is read where what the parser says of it is not asked for.
 const READ: &str = "SELECT 1";
 /// A number that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
@@ -76,6 +77,8 @@ struct Job {
     is_in_utc: bool,
     /// When the transaction begins in which it is asked; none of a statement that needs none.
     begins_at: Option<u64>,
+    /// Since when it is to ask what decides whether statements may be asked alone (`opening`); none where it has, or is not to.
+    looks_at: Option<u64>,
     /// What more rows are asked for by.
     result: Vec<u8>,
     answers: u32,
@@ -168,6 +171,7 @@ impl Machine for Session {
                     is_handed_on: false,
                     is_in_utc: false,
                     begins_at: None,
+                    looks_at: None,
                     result: Vec::new(),
                     answers: 0,
                     tries: 0,
@@ -288,6 +292,11 @@ impl Job {
         self.is_handed_on && matches!(self.stage, Stage::Ask)
     }
 
+    /// Whether it waits for what decides if statements may be asked alone.
+    fn looks(&self) -> bool {
+        self.looks_at.is_some() && matches!(self.stage, Stage::Check)
+    }
+
     /// Whether another statement may be asked on its connection: in the same way as if it were a new one.
     fn may_be_followed(&self) -> bool {
         matches!(&self.work, Work::Query { statement, .. } if !statement.read.leaves)
@@ -308,12 +317,19 @@ impl Session {
         }
     }
 
-    /// Asks a statement that is known on a connection that another one has left, or else opens a connection.
+    /// Asks a statement that is known on a connection that another one has left, or else opens a connection: also for what the server has to say before one that
+    /// has passed is asked alone again.
     fn begin(&mut self, job: &mut Job, step: &mut Step) {
-        let statement = match &job.work {
-            Work::Query { statement, .. } if statement.read.is_known() => statement,
-            _ => return self.connect(job, step),
+        let Work::Query { statement, .. } = &job.work else {
+            return self.connect(job, step);
         };
+        let is_known = statement.read.is_known();
+        if !is_known || statement.read.is_passed(step.now()) {
+            job.looks_at = self.opening.looks(step.now());
+        }
+        if !is_known || job.looks_at.is_some() {
+            return self.connect(job, step);
+        }
         let Some(left) = self.idle.take() else {
             return self.connect(job, step);
         };
@@ -326,9 +342,9 @@ impl Session {
         self.ask_statement(job, Stage::Ask, body, step);
     }
 
-    /// When the transaction begins of a statement that is asked now: none where one has let it pass, and what is done elsewhere need not be taken back.
+    /// When the transaction begins of a statement that is asked now: none where one has let it pass, and nothing else asks for one.
     fn begins_at(&self, statement: &Prepared, now: u64) -> Option<u64> {
-        let needs_none = statement.read.is_passed(now) && !self.opening.has_foreign();
+        let needs_none = statement.read.is_passed(now) && self.opening.lets_alone(now);
         (!needs_none).then_some(now)
     }
 
@@ -485,6 +501,11 @@ impl Session {
             Answer::Refused(message) if job.may_begin_again() && is_undone(message) => {
                 Ok(Next::Connect)
             }
+            // To list its functions DuckDB may have to ask an attached database of another engine, which fails by what has nothing to do with the statement.
+            Answer::Refused(message) if job.looks() && parsed::unasked(message).is_none() => {
+                self.looked_in_vain(job);
+                Ok(self.after_connect(job, step.now()))
+            }
             Answer::Refused(message) => refusal(job, message),
             _ => Err(malformed()),
         }
@@ -492,14 +513,23 @@ impl Session {
 
     /// The first statement of a connection.
     fn after_connect(&self, job: &mut Job, now: u64) -> Next {
+        let looks = job.looks_at.is_some();
         let text = match &job.work {
             Work::Query { statement, .. } if !statement.read.is_known() => {
                 statement.read.named.as_str()
             }
+            Work::Query { .. } if looks => READ,
             Work::Ping { .. } => READ,
             _ => return self.ask_first(job, now),
         };
-        Next::Statement(Stage::Check, prepare(job.at(), &[&question(text)]))
+        Next::Statement(Stage::Check, prepare(job.at(), &[&question(text, looks)]))
+    }
+
+    /// Until it is asked again each statement has its transaction.
+    fn looked_in_vain(&mut self, job: &mut Job) {
+        if let Some(at) = job.looks_at.take() {
+            self.opening.hears_nothing(at);
+        }
     }
 
     /// What is asked on a new connection.
@@ -523,8 +553,10 @@ impl Session {
         match (&job.stage, &mut job.work) {
             (Stage::Check, work) => {
                 let parsed = parsed_of(rows)?;
-                self.opening.hears(&parsed);
+                self.opening.hears(&parsed, job.looks_at.take());
                 match work {
+                    // What the parser was asked of is something else.
+                    Work::Query { statement, .. } if statement.read.is_known() => {}
                     Work::Query { statement, .. } => {
                         parsed.judge(statement.read.placeholders())?;
                         statement.read.known(parsed.is_plain());
@@ -584,6 +616,9 @@ impl Session {
     fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
         if let (Work::Query { statement, .. }, Err(_)) = (&job.work, &outcome) {
             statement.read.failed();
+        }
+        if job.looks() && !job.is_cancelled {
+            self.looked_in_vain(job);
         }
         job.stage = Stage::End(outcome);
         match &job.connection {

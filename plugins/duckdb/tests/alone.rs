@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    CONNECT, DISCONNECT, Talk, asked_within, class_and_code, kind, parsed_beside_a_foreign, query,
-    raw, refuses, reply, text,
+    CONNECT, DISCONNECT, Reply, Talk, asked_within, class_and_code, kind, parsed_beside_a_foreign,
+    query, raw, refuses, reply, text,
 };
 use souk_sdk::{ErrorClass, Value, WireFault};
 use souk_tests::wire::LIMITS;
@@ -24,6 +24,11 @@ fn answered() -> Talk {
     talk.hears(0, reply("numbers")).unwrap();
     assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
     talk
+}
+
+/// Whether a message asks which functions there are.
+fn asks_for_functions(message: &str) -> bool {
+    message.contains("duckdb_functions()")
 }
 
 /// The message by which the statement is asked now, on a new connection if there is none.
@@ -166,12 +171,14 @@ fn a_transaction_is_believed_for_a_minute() {
     );
     assert_eq!(asked(&mut talk), within);
     talk.hears(0, reply("numbers")).unwrap();
-    assert_eq!(asked(&mut talk), "ROLLBACK;\nSELECT 1");
+    assert!(asks_for_functions(&asked(&mut talk)), "also a minute ago");
+    talk.hears(0, reply("parsed_one")).unwrap();
+    assert_eq!(text(&talk.asked[0]), "SELECT 1");
     talk.hears(0, reply("numbers")).unwrap();
     // The host's clock has fallen.
     talk.now = 59;
     talk.submit(Talk::select());
-    for name in ["ended", "connected"] {
+    for name in ["ended", "ended", "connected"] {
         talk.hears(0, reply(name)).unwrap();
     }
     assert_eq!(text(&talk.asked[0]), within);
@@ -192,4 +199,148 @@ fn beside_a_foreign_database_each_has_its_transaction() {
             talk.hears(0, reply(name)).unwrap();
         }
     }
+}
+
+/// Asks the statement, which has passed, while the server says `said` of what it is asked for before; and the message by which it is asked then.
+fn asked_again(talk: &mut Talk, said: Reply) -> String {
+    let first = asked(talk);
+    assert!(asks_for_functions(&first), "{first}");
+    talk.hears(0, said).unwrap();
+    text(&talk.asked[0]).to_owned()
+}
+
+/// A session whose statement has passed 50 seconds after the server has said whether statements may be asked alone.
+fn passed_late() -> Talk {
+    let mut talk = Talk::usual();
+    let id = talk.submit(query("SELECT 2", vec![], LIMITS));
+    talk.hears(0, reply("connected")).unwrap();
+    assert!(asks_for_functions(text(&talk.asked[0])));
+    for name in ["parsed_one", "numbers", "ended"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    talk.now = 50;
+    talk.submit(Talk::select());
+    talk.hears(0, reply("connected")).unwrap();
+    let question = text(&talk.asked[0]);
+    assert!(question.contains("json_serialize_sql") && !asks_for_functions(question));
+    for name in ["parsed_without_looking", "numbers", "ended"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(asked(&mut talk), "SELECT 1");
+    for name in ["numbers", "ended"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    talk.now = 60;
+    talk
+}
+
+/// A database that somebody attaches, and a function that somebody makes, are heard of by a session that is asked nothing new, within a minute.
+#[test]
+fn what_comes_later_is_heard_of_within_a_minute() {
+    let within = asked_within("SELECT 1");
+    for said in [
+        parsed_beside_a_foreign(),
+        reply("parsed_beside_a_namesake"),
+        // It would not say.
+        raw(503, &[], ""),
+    ] {
+        let is_said = said.as_ref().is_ok_and(|said| said.status == 200);
+        let mut talk = passed_late();
+        match is_said {
+            true => {
+                assert_eq!(asked_again(&mut talk, said), within);
+                talk.hears(0, reply("numbers")).unwrap();
+            }
+            false => {
+                assert_eq!(kind_after(&mut talk, said), DISCONNECT);
+            }
+        }
+        talk.hears(0, reply("ended")).unwrap();
+        // It is believed for a minute as well.
+        assert_eq!(asked(&mut talk), within);
+        for name in ["numbers", "ended"] {
+            talk.hears(0, reply(name)).unwrap();
+        }
+        talk.now = 120;
+        talk.submit(Talk::select());
+        talk.hears(0, reply("connected")).unwrap();
+        assert_eq!(text(&talk.asked[0]), within, "that is a minute ago, too");
+        for name in ["numbers", "ended"] {
+            talk.hears(0, reply(name)).unwrap();
+        }
+        assert_eq!(asked_again(&mut talk, reply("parsed_one")), "SELECT 1");
+    }
+    let mut talk = passed_late();
+    assert_eq!(asked_again(&mut talk, reply("parsed_one")), "SELECT 1");
+}
+
+/// What is asked when the server has answered so what it was asked for before.
+fn kind_after(talk: &mut Talk, said: Reply) -> u8 {
+    assert!(asks_for_functions(&asked(talk)));
+    talk.hears(0, said).unwrap();
+    kind(&talk.asked[0])
+}
+
+/// Of statements that begin at once one asks; the others have their transactions meanwhile.
+#[test]
+fn one_of_many_asks() {
+    let mut talk = passed_late();
+    for _ in 0..3 {
+        talk.submit(Talk::select());
+    }
+    for _ in 0..3 {
+        talk.hears(0, reply("connected")).unwrap();
+    }
+    let asked: Vec<&str> = talk.asked.iter().map(text).collect();
+    let asks = asked.iter().filter(|text| asks_for_functions(text)).count();
+    let within = asked_within("SELECT 1");
+    let has_one = asked.iter().filter(|text| **text == within).count();
+    assert_eq!((asks, has_one), (1, 2), "{asked:?}");
+}
+
+/// A macro of the seller's may have the name of any function of DuckDB's own, which a text calls by its name or by a sign. It may do what it likes with its values.
+#[test]
+fn beside_a_namesake_each_has_its_transaction() {
+    let mut talk = Talk::usual();
+    for round in 0..3 {
+        talk.submit(Talk::select());
+        talk.hears(0, reply("connected")).unwrap();
+        if round == 0 {
+            talk.hears(0, reply("parsed_beside_a_namesake")).unwrap();
+        }
+        assert_eq!(text(&talk.asked[0]), asked_within("SELECT 1"));
+        for name in ["numbers", "ended"] {
+            talk.hears(0, reply(name)).unwrap();
+        }
+    }
+}
+
+/// An attached database that does not answer makes the list of functions fail, and no statement.
+#[test]
+fn functions_that_cannot_be_listed_are_nobodys_fault() {
+    let mut talk = Talk::usual();
+    let id = talk.submit(Talk::select());
+    talk.hears(0, reply("connected")).unwrap();
+    assert!(asks_for_functions(text(&talk.asked[0])));
+    talk.hears(0, refuses("IO Error: Unable to connect to Postgres"))
+        .unwrap();
+    let again = text(&talk.asked[0]);
+    assert!(again.contains("json_serialize_sql('SELECT 1')") && !asks_for_functions(again));
+    talk.hears(0, reply("parsed_without_looking")).unwrap();
+    assert_eq!(text(&talk.asked[0]), asked_within("SELECT 1"));
+    for name in ["numbers", "ended"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    assert_eq!(asked(&mut talk), asked_within("SELECT 1"));
+    // What is refused without it as well is told.
+    let mut talk = Talk::usual();
+    let id = talk.submit(Talk::select());
+    talk.hears(0, reply("connected")).unwrap();
+    for _ in 0..2 {
+        talk.hears(0, refuses("boo")).unwrap();
+    }
+    talk.hears(0, reply("ended")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "sql_error");
 }

@@ -62,12 +62,15 @@ pub fn fetched(number: u8) -> Reply {
     raw(200, &[], body)
 }
 
-/// What the parser says of [`Talk::select`] where a database of another engine is attached that may be written to: the last word is another one.
+/// What the parser says of [`Talk::select`] where a database of another engine is attached that may be written to: the last word but one is another one.
 pub fn parsed_beside_a_foreign() -> Reply {
     let body = recorded("parsed_one");
     let word = b"\x05false";
-    let at = body.windows(word.len()).rposition(|part| part == word);
-    let at = at.unwrap();
+    let last_of = |body: &[u8]| {
+        let at = body.windows(word.len()).rposition(|part| part == word);
+        at.unwrap()
+    };
+    let at = last_of(&body[..last_of(&body)]);
     let rest = &body[at + word.len()..];
     raw(200, &[], [&body[..at], b"\x04true", rest].concat())
 }
