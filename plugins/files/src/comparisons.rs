@@ -34,7 +34,7 @@ use datafusion::logical_expr::{
     lit, not, or,
 };
 use groups::by_length;
-use moments::{as_moment, in_micros, now_beside, truncated};
+use moments::{as_moment, at, in_micros, now_beside, of_list, truncated};
 use places::{Place, beside, number, place};
 use spans::{are_spans, span};
 
@@ -288,6 +288,9 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
         let side = Box::new(span(&list.expr, &is));
         return Some(Expr::InList(InList::new(side, values, list.negated)));
     }
+    if let Some(list) = of_list(list, &is, &kinds) {
+        return Some(listed(&list, schema).unwrap_or_else(|| Expr::InList(list)));
+    }
     let values = list.list.iter().zip(&kinds);
     let moments = values.map(|(value, kind)| as_moment(&is, value, kind));
     let moments: Vec<Option<Expr>> = moments.collect();
@@ -298,7 +301,11 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
         return Some(listed(&list, schema).unwrap_or_else(|| Expr::InList(list)));
     }
     let values = list.list.iter().zip(&kinds);
-    let places = values.map(|(value, kind)| place(&is, value, kind));
+    // One value that is finer than all others makes a list so, whose other values the column may have far beyond: each is in its unit.
+    let places = values.map(|(value, kind)| {
+        let place = place(&is, value, kind);
+        place.or_else(|| at(&is, value, kind).map(Place::At))
+    });
     let places: Vec<Option<Place>> = places.collect();
     let kind = kinds.iter().find_map(|other| common(&is, other));
     match kind {

@@ -511,6 +511,32 @@ fn spans_are_grouped_by_their_length() {
             "DISTINCT ON (s) n FROM SPANS ORDER BY s, n",
             &["4", "1", "5"],
         ),
+        (
+            "s IS NULL, count(*), min(n), grouping(s) FROM SPANS GROUP BY ROLLUP (s) ORDER BY 4, 3",
+            &["false|3|1|0", "false|1|4|0", "true|2|5|0", "true|6|1|1"],
+        ),
+        (
+            "count(*), s IS NULL, n > 4 FROM SPANS GROUP BY CUBE (s, n > 4) ORDER BY 1, 2, 3",
+            &[
+                "1|false|false",
+                "1|false|~",
+                "2|true|true",
+                "2|true|true",
+                "2|true|~",
+                "3|false|false",
+                "3|false|~",
+                "4|true|false",
+                "6|true|~",
+            ],
+        ),
+        (
+            "max(n), count(*) FROM SPANS GROUP BY GROUPING SETS ((s), (n > 4), ()) ORDER BY 1, 2",
+            &["3|3", "4|1", "4|4", "6|2", "6|2", "6|6"],
+        ),
+        (
+            "extract(month FROM s), count(*) FROM SPANS GROUP BY ROLLUP (s) HAVING count(*) > 2 ORDER BY 2",
+            &["1|3", "~|6"],
+        ),
     ] {
         let sql = format!("SELECT {}", what.replace("SPANS", SPANS));
         let answer = ask(&mut session, &sql);
@@ -521,6 +547,10 @@ fn spans_are_grouped_by_their_length() {
     let answer = ask(&mut session, &sql).unwrap();
     let names = answer.columns.iter().map(|column| column.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["s", "count(DISTINCT v.s)"]);
+    let sql = format!("SELECT s, grouping(s) FROM {SPANS} GROUP BY ROLLUP (s)");
+    let answer = ask(&mut session, &sql).unwrap();
+    let names = answer.columns.iter().map(|column| column.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["s", "grouping(v.s)"]);
 }
 
 /// In lists and structures, too.

@@ -305,6 +305,8 @@ fn moments_beyond_nanoseconds_are_compared() {
             (">= $1", LAST, ""),
             ("> $1", -LAST, "1 2"),
             ("IN ($1)", LAST, ""),
+            ("IN ($1, TIMESTAMP '1970-01-01 00:00:00')", LAST, "1"),
+            ("IN ($1, TIMESTAMP '1970-01-01 00:00:00')", 1, "1"),
         ] {
             let condition = format!("\"at\" {condition}");
             let value = Value::LocalTimestamp(micros);
@@ -425,7 +427,19 @@ fn moments_of_all_years_stand_beside_now() {
                 ("<= now() - INTERVAL '1 day'", "2"),
                 ("NOT BETWEEN now() AND now() + INTERVAL '1 year'", "1 2"),
                 ("IS DISTINCT FROM current_timestamp", "1 2 3"),
+                ("IN (now())", ""),
+                ("NOT IN (now(), now() + INTERVAL '1 day')", "1 2"),
+                ("IN (now(), TIMESTAMP '1970-01-01 00:00:00')", "2"),
+                ("IN (TIMESTAMP '1970-01-01 00:00:00', now())", "2"),
+                // Of one unit with the column, beside a finer one.
+                ("IN (TIMESTAMP '2020-01-01 00:00:00', SAME)", "1 2"),
             ] {
+                let same = match column {
+                    "local" => "\"at\"",
+                    "at" => "\"local\"",
+                    _ => "CAST(\"day\" AS timestamp(6))",
+                };
+                let condition = condition.replace("SAME", same);
                 let condition = format!("\"{column}\" {condition}");
                 let found = rows(&mut session, &condition, Vec::new());
                 assert_eq!(found, wanted, "{name}: {condition}");
@@ -437,6 +451,9 @@ fn moments_of_all_years_stand_beside_now() {
                 let found = rows(&mut session, &condition, Vec::new());
                 assert_eq!(found, "1", "{name}: {condition}");
             }
+            let condition = format!("now() NOT IN (\"{column}\")");
+            let found = rows(&mut session, &condition, Vec::new());
+            assert_eq!(found, "1 2", "{name}: {condition}");
         }
     }
 }

@@ -1,16 +1,19 @@
 //! Steps of a plan that sort, join and group by spans of time: those that are equally long are one.
 //!
 //! DataFusion groups intervals by their months, days and nanoseconds, by which a month and 30 days are two. Here they are one, and the first that
-//! is met stands for both, as in PostgreSQL. Two they stay in a `ROLLUP` and its like, and in a `WITH RECURSIVE` that leaves out what was there.
+//! is met stands for both, as in PostgreSQL. Two they stay in a `WITH RECURSIVE` that leaves out what was there.
 //!
 //! Start reading at [`by_length`].
 
 use super::spans::{in_order, is_interval, joined, key, sorted};
-use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
+use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{
-    Aggregate, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan, Projection,
+    Aggregate, Case, Distinct, DistinctOn, Expr, ExprSchemable, GroupingSet, LogicalPlan,
+    Projection,
 };
 use std::sync::Arc;
 
@@ -46,10 +49,13 @@ fn grouped(aggregate: Aggregate) -> Planned<Transformed<LogicalPlan>> {
         let kind = key.get_type(&columns);
         kind.is_ok_and(|kind| is_interval(&kind))
     };
-    let keys = &aggregate.group_expr;
-    let is_set = keys.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
-    if is_set || !keys.iter().any(is_interval) {
+    let keys = grouping_set_to_exprlist(&aggregate.group_expr)?;
+    if !keys.into_iter().any(is_interval) {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
+    }
+    if let [Expr::GroupingSet(set)] = aggregate.group_expr.as_slice() {
+        let set = set.clone();
+        return grouped_in_sets(aggregate, set).map(Transformed::yes);
     }
     let Aggregate {
         input,
@@ -87,6 +93,76 @@ fn grouped(aggregate: Aggregate) -> Planned<Transformed<LogicalPlan>> {
     let groups = Arc::new(LogicalPlan::Aggregate(groups));
     let projection = Projection::try_new(columns, groups)?;
     Ok(Transformed::yes(LogicalPlan::Projection(projection)))
+}
+
+/// The groups of `ROLLUP`, `CUBE` and `GROUPING SETS`, and of each the first of its spans: where a set leaves a span out it is NULL.
+fn grouped_in_sets(aggregate: Aggregate, set: GroupingSet) -> Planned<LogicalPlan> {
+    let columns = aggregate.input.schema().clone();
+    let mut aggr_expr = Vec::with_capacity(aggregate.aggr_expr.len());
+    for value in aggregate.aggr_expr {
+        aggr_expr.push(of_lengths(value, &columns)?);
+    }
+    // The first spans stand behind all keys, the number of the set, and the aggregates.
+    let (keys, behind) = (set.distinct_expr(), aggregate.schema.fields().len());
+    let mut firsts: Vec<Option<usize>> = vec![None; keys.len()];
+    let mut count = 0;
+    for (at, value) in keys.iter().enumerate() {
+        if is_interval(&value.get_type(&columns)?) {
+            firsts[at] = Some(behind + count);
+            count += 1;
+            let first = first_value_udaf().call(vec![(*value).clone()]);
+            aggr_expr.push(first.alias(format!("first of group {at}")));
+        }
+    }
+    let by_length = |keys: &Vec<Expr>| -> Vec<Expr> {
+        let keys = keys.iter();
+        keys.map(|value| key(value, &columns)).collect()
+    };
+    let lengths = match &set {
+        GroupingSet::Rollup(keys) => GroupingSet::Rollup(by_length(keys)),
+        GroupingSet::Cube(keys) => GroupingSet::Cube(by_length(keys)),
+        GroupingSet::GroupingSets(sets) => {
+            GroupingSet::GroupingSets(sets.iter().map(by_length).collect())
+        }
+    };
+    let lengths = vec![Expr::GroupingSet(lengths)];
+    let groups = Aggregate::try_new(aggregate.input, lengths, aggr_expr)?;
+    let found = groups.schema.columns();
+    let mut columns = Vec::with_capacity(behind);
+    for (at, (table, field)) in aggregate.schema.iter().enumerate() {
+        // The number of the set is nobody's above: what tells it, `grouping`, is among the aggregates.
+        if at == keys.len() {
+            continue;
+        }
+        let column = Expr::Column(found[at].clone());
+        let value = match firsts.get(at).copied().flatten() {
+            Some(first) => {
+                let first = Expr::Column(found[first].clone());
+                let when = (Box::new(column.is_not_null()), Box::new(first));
+                Expr::Case(Case::new(None, vec![when], None))
+            }
+            None => column,
+        };
+        columns.push(value.alias_qualified(table.cloned(), field.name()));
+    }
+    let groups = Arc::new(LogicalPlan::Aggregate(groups));
+    let projection = Projection::try_new(columns, groups)?;
+    Ok(LogicalPlan::Projection(projection))
+}
+
+/// An aggregate; `grouping(…)` names keys as they are grouped by.
+fn of_lengths(aggregate: Expr, columns: &DFSchema) -> Planned<Expr> {
+    let by_length = |part: Expr| {
+        Ok(match part {
+            Expr::AggregateFunction(mut function) if function.func.name() == "grouping" => {
+                let keys = function.params.args.iter();
+                function.params.args = keys.map(|value| key(value, columns)).collect();
+                Transformed::yes(Expr::AggregateFunction(function))
+            }
+            part => Transformed::no(part),
+        })
+    };
+    aggregate.transform_up(by_length).data()
 }
 
 /// `SELECT DISTINCT`, which groups by all columns. So do `UNION` and its like.

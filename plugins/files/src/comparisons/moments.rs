@@ -8,11 +8,12 @@ use crate::types::per_second;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use std::sync::Arc;
 
-const UTC: &str = "UTC";
+/// As it is written, and as DataFusion writes it for `now()`.
+const UTC: [&str; 2] = ["UTC", "+00:00"];
 
 /// A moment that is written down, of a year that nanoseconds do not reach, in microseconds. `TIMESTAMP '…'` is one in nanoseconds.
 pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
@@ -44,6 +45,45 @@ pub fn now_beside(of_side: &DataType, value: &Expr, of_value: &DataType) -> Opti
     let is_of_now = value.exists(|part| Ok(is_now(part))).ok()?;
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
     is_of_now.then(|| cast(value.clone(), micros))
+}
+
+/// A list in which dates stand beside moments, or `now()` beside what nanoseconds do not reach, with both in microseconds, as each is compared by itself: DataFusion makes
+/// all of a list alike, in nanoseconds. `None` where there is no such thing.
+pub fn of_list(list: &InList, is: &DataType, kinds: &[DataType]) -> Option<InList> {
+    if let Some(kind) = moments_beside(is, kinds) {
+        let side = Box::new(cast(list.expr.as_ref().clone(), kind));
+        return Some(InList::new(side, list.list.clone(), list.negated));
+    }
+    let side = kinds
+        .iter()
+        .find_map(|kind| now_beside(kind, &list.expr, is));
+    let values = list.list.iter().zip(kinds);
+    let moments = values.map(|(value, kind)| now_beside(is, value, kind));
+    let moments: Vec<Option<Expr>> = moments.collect();
+    if side.is_none() && moments.iter().all(Option::is_none) {
+        return None;
+    }
+    let side = side.unwrap_or_else(|| list.expr.as_ref().clone());
+    let values = moments.into_iter().zip(&list.list);
+    let values = values.map(|(moment, value)| moment.unwrap_or_else(|| value.clone()));
+    Some(InList::new(Box::new(side), values.collect(), list.negated))
+}
+
+/// What a date is in a list that has moments, all of one zone.
+fn moments_beside(is: &DataType, kinds: &[DataType]) -> Option<DataType> {
+    if *is != DataType::Date32 {
+        return None;
+    }
+    let mut zones = kinds.iter().filter_map(|kind| match kind {
+        DataType::Timestamp(_, zone) => Some(zone),
+        _ => None,
+    });
+    let first = zones.next()?;
+    let is_same = |zone: &Option<Arc<str>>| {
+        zone == first || (is_utc(zone.as_ref()) && is_utc(first.as_ref()))
+    };
+    let are_alike = zones.all(is_same);
+    are_alike.then(|| DataType::Timestamp(TimeUnit::Microsecond, first.clone()))
 }
 
 /// `date_trunc` of a date or a text, which it would make nanoseconds.
@@ -92,6 +132,22 @@ pub fn as_moment(of_side: &DataType, value: &Expr, of_value: &DataType) -> Optio
 
 /// Of a column of moments and a value that is written down and finer than its unit, but none of it: the column's last moment before that.
 pub fn before(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
+    let (unit, zone, value, count) = finer(column, value, of_value)?;
+    (value % count != 0).then(|| moment(unit, value.div_euclid(count), zone))
+}
+
+/// The same of a value that is one of the column's.
+pub fn at(column: &DataType, value: &Expr, of_value: &DataType) -> Option<ScalarValue> {
+    let (unit, zone, value, count) = finer(column, value, of_value)?;
+    (value % count == 0).then(|| moment(unit, value / count, zone))
+}
+
+/// Of a column of moments its unit and zone, and of a value that is written down in a finer one how many of these it has, and how many of them are one of the column's.
+fn finer(
+    column: &DataType,
+    value: &Expr,
+    of_value: &DataType,
+) -> Option<(TimeUnit, Option<Arc<str>>, i64, i64)> {
     let (DataType::Timestamp(unit, zone), DataType::Timestamp(finer, its_zone)) =
         (column, of_value)
     else {
@@ -103,8 +159,7 @@ pub fn before(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Sc
     }
     let kind = DataType::Timestamp(*finer, zone.clone());
     let value = written(value)?.cast_to(&kind).ok()?;
-    let value = units(&value)?;
-    (value % count != 0).then(|| moment(*unit, value.div_euclid(count), zone.clone()))
+    Some((*unit, zone.clone(), units(&value)?, count))
 }
 
 /// Of a column of nanoseconds and a value that is written down and that these do not reach: the last of them, or the first, which nobody has.
@@ -132,7 +187,11 @@ pub fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Sc
 /// Whether a moment beside a column's is one in the same zone, or in UTC. What a clock showed in another zone DataFusion may have its own
 /// way with.
 fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
-    zone.is_some() || its_zone.is_none_or(|zone| **zone == *UTC)
+    zone.is_some() || is_utc(its_zone)
+}
+
+fn is_utc(zone: Option<&Arc<str>>) -> bool {
+    zone.is_none_or(|zone| UTC.contains(&zone.as_ref()))
 }
 
 fn units(moment: &ScalarValue) -> Option<i64> {
