@@ -1,4 +1,7 @@
 //! The catalog: each table and its columns, from what its file says of itself, or what was found in it.
+//!
+//! Of several tables one that cannot be read is listed without columns, so that the others still have theirs. Where it is asked for by its name, or none is left, what is
+//! wrong with it is the answer, as a statement on it and a connection's test are told.
 
 use crate::engine::{Engine, SCHEMA};
 use crate::tables::{Known, Table};
@@ -12,6 +15,7 @@ pub fn read(engine: &Engine, filter: &SchemaFilter) -> Result<Batch, Error> {
     if !filter.schemas.is_empty() && !filter.schemas.iter().any(|schema| schema == SCHEMA) {
         return Ok(answer.finish());
     }
+    let (mut has_whole, mut broken) = (false, None);
     for table in engine.tables() {
         if !filter.tables.is_empty() && !filter.tables.contains(&table.files.name) {
             continue;
@@ -21,13 +25,23 @@ pub fn read(engine: &Engine, filter: &SchemaFilter) -> Result<Batch, Error> {
             continue;
         }
         match table.opened(engine.watch()) {
-            Ok(known) => answer.fields(table, &known)?,
-            // The other tables still have theirs; what is wrong with it is told to who reads it, and by a connection's test.
-            Err(error) if error.code != "statement_timeout" => answer.push(table, None, None)?,
-            Err(error) => return Err(error),
+            Ok(known) => {
+                has_whole = true;
+                answer.fields(table, &known)?;
+            }
+            Err(error) if !filter.tables.is_empty() || error.code == "statement_timeout" => {
+                return Err(error);
+            }
+            Err(error) => {
+                answer.push(table, None, None)?;
+                broken.get_or_insert(error);
+            }
         }
     }
-    Ok(answer.finish())
+    match broken {
+        Some(error) if !has_whole => Err(error),
+        _ => Ok(answer.finish()),
+    }
 }
 
 /// The rows of the contract's `schema` answer.

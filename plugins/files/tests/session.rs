@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{ORDERS, ask, directory, file, open, ping, schema, tar};
-use souk_sdk::{ColumnType, ErrorClass};
+use common::{LIMITS, ORDERS, ask, directory, file, open, ping, request, schema, tar};
+use souk_sdk::{ColumnType, ErrorClass, Request, SchemaFilter};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -369,6 +369,8 @@ fn what_is_wrong_with_a_file_is_told() {
         assert!(error.message.contains(words), "{name}: {error:?}");
         let asked = ask(&mut session, "SELECT * FROM t").err().unwrap();
         assert_eq!(asked.code, code, "{name}: {asked:?}");
+        let listed = schema(&mut session).err().unwrap();
+        assert_eq!(listed, asked, "{name}");
     }
     for (name, bytes, code) in [
         ("t.tar", &b"no archive"[..], "archive_broken"),
@@ -387,4 +389,55 @@ fn what_is_wrong_with_a_file_is_told() {
         open(directory.path(), "t.csv").err().unwrap().code,
         "database_not_found"
     );
+}
+
+/// Which file and which line it is: the owner of the connection is told, by whatever reads the table. Other tables of an archive have their columns still.
+#[test]
+fn what_is_wrong_with_a_table_names_its_file() {
+    let archive = tar(&[
+        ("good.csv", b"n\n1\n"),
+        ("bad.jsonl/a.jsonl", b"{\"a\":1}\n"),
+        ("bad.jsonl/b.jsonl", b"{\"a\":1}\n\n[1]\n"),
+        ("worse.csv", b"a,b\n1\n"),
+    ]);
+    let (_directory, mut session) = file("shop.tar", &archive);
+    let answer = schema(&mut session).unwrap();
+    assert_eq!(
+        answer.lines(),
+        [
+            "public|bad|table|~|~|~|~|~",
+            "public|good|table|1|n|Int64|false|false",
+            "public|worse|table|~|~|~|~|~",
+        ]
+    );
+    for (table, code, line, name) in [
+        ("bad", "no_json_object", "line 3", "bad.jsonl/b.jsonl"),
+        ("worse", "row_length", "line 2", "worse.csv"),
+    ] {
+        let asked = ask(&mut session, &format!("SELECT * FROM {table}"));
+        let asked = asked.err().unwrap();
+        assert_eq!(
+            (asked.class, asked.code.as_str()),
+            (ErrorClass::Source, code)
+        );
+        assert!(asked.message.contains(line), "{asked:?}");
+        let detail = asked.detail.as_deref().unwrap();
+        assert!(detail.starts_with(name), "{asked:?}");
+        let named = Request::Schema(SchemaFilter {
+            schemas: Vec::new(),
+            tables: vec![table.to_owned()],
+            include_fields: true,
+            limits: LIMITS,
+        });
+        let listed = request(&mut session, named).err().unwrap();
+        assert_eq!(listed, asked);
+    }
+    let names = Request::Schema(SchemaFilter {
+        schemas: Vec::new(),
+        tables: Vec::new(),
+        include_fields: false,
+        limits: LIMITS,
+    });
+    let answer = request(&mut session, names).unwrap();
+    assert_eq!(answer.rows.len(), 3);
 }

@@ -53,10 +53,10 @@ pub fn open(
     };
     let mut found = Found::default();
     for (name, slice) in &text.files {
-        let opened = text.open(slice)?;
-        found
-            .file(opened, tabs)
-            .map_err(|error| named(error, name, files.len()))?;
+        let opened = text.open(slice);
+        opened
+            .and_then(|opened| found.file(opened, tabs))
+            .map_err(|error| text::named(error, name))?;
     }
     let fields = found.names.iter().zip(&found.profiles);
     let fields = fields.map(|(name, profile)| {
@@ -76,14 +76,6 @@ pub fn open(
     let row_bytes = found.bytes / found.rows.max(1);
     let rows = Some(found.rows);
     Ok(streamed::known(schema, Arc::new(source), rows, row_bytes))
-}
-
-/// Which of several files it was.
-fn named(error: Error, name: &str, files: usize) -> Error {
-    match files > 1 && error.detail.is_none() {
-        true => error.detail(name.to_owned()),
-        false => error,
-    }
 }
 
 impl Found {

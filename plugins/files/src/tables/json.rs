@@ -60,9 +60,11 @@ pub fn open(files: &[(String, Slice)], clock: &Clock, packed: bool) -> Result<Kn
         clock: clock.clone(),
     };
     let mut found = Found::default();
-    for (_, slice) in files {
-        let mut lines = Lines::new(text.open(slice)?);
-        found.file(&mut lines)?;
+    for (name, slice) in files {
+        let opened = text.open(slice);
+        opened
+            .and_then(|opened| found.file(&mut Lines::new(opened)))
+            .map_err(|error| text::named(error, name))?;
     }
     let rows = found.rows;
     let fields: Vec<Field> = found
