@@ -534,6 +534,14 @@ fn spans_are_grouped_by_their_length() {
             &["3|3", "4|1", "4|4", "6|2", "6|2", "6|6"],
         ),
         (
+            "s IS NULL, grouping(s) FROM SPANS GROUP BY s ORDER BY 1",
+            &["false|0", "false|0", "true|0"],
+        ),
+        (
+            "count(*), grouping(n) FROM SPANS WHERE n < 4 GROUP BY GROUPING SETS ((s), (s, n)) ORDER BY 1",
+            &["1|0", "1|0", "1|0", "3|1"],
+        ),
+        (
             "extract(month FROM s), count(*) FROM SPANS GROUP BY ROLLUP (s) HAVING count(*) > 2 ORDER BY 2",
             &["1|3", "~|6"],
         ),

@@ -6,7 +6,7 @@
 //! Start reading at [`by_length`].
 
 use super::spans::{in_order, is_interval, joined, key, sorted};
-use datafusion::common::DFSchema;
+use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
@@ -60,10 +60,14 @@ fn grouped(aggregate: Aggregate) -> Planned<Transformed<LogicalPlan>> {
     let Aggregate {
         input,
         group_expr,
-        mut aggr_expr,
+        aggr_expr,
         schema,
         ..
     } = aggregate;
+    let length_of = |value: &Expr| key(value, &columns);
+    let aggr_expr = aggr_expr.into_iter();
+    let aggr_expr = aggr_expr.map(|value| told_by(value, &length_of));
+    let mut aggr_expr: Vec<Expr> = aggr_expr.collect::<Planned<_>>()?;
     let (mut keys, mut count) = (Vec::with_capacity(group_expr.len()), 0);
     let mut places: Vec<usize> = (0..schema.fields().len()).collect();
     for (at, value) in group_expr.into_iter().enumerate() {
@@ -83,8 +87,9 @@ fn grouped(aggregate: Aggregate) -> Planned<Transformed<LogicalPlan>> {
     let found = groups.schema.columns();
     let columns = schema.iter().zip(places).enumerate();
     let columns = columns.map(|(at, ((table, field), place))| {
+        let is_called_so = place == at && found[place].name == *field.name();
         let column = Expr::Column(found[place].clone());
-        match place == at {
+        match is_called_so {
             true => column,
             false => column.alias_qualified(table.cloned(), field.name()),
         }
@@ -95,38 +100,47 @@ fn grouped(aggregate: Aggregate) -> Planned<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Projection(projection)))
 }
 
-/// The groups of `ROLLUP`, `CUBE` and `GROUPING SETS`, and of each the first of its spans: where a set leaves a span out it is NULL.
+/// The groups of `ROLLUP`, `CUBE` and `GROUPING SETS`, and of each the first of its spans: where a set leaves a span out it is NULL. How long spans are stands in columns
+/// of a step below: what sets compute in several of them DataFusion would make two of.
 fn grouped_in_sets(aggregate: Aggregate, set: GroupingSet) -> Planned<LogicalPlan> {
     let columns = aggregate.input.schema().clone();
-    let mut aggr_expr = Vec::with_capacity(aggregate.aggr_expr.len());
-    for value in aggregate.aggr_expr {
-        aggr_expr.push(of_lengths(value, &columns)?);
-    }
-    // The first spans stand behind all keys, the number of the set, and the aggregates.
     let (keys, behind) = (set.distinct_expr(), aggregate.schema.fields().len());
-    let mut firsts: Vec<Option<usize>> = vec![None; keys.len()];
-    let mut count = 0;
-    for (at, value) in keys.iter().enumerate() {
+    let mut below: Vec<Expr> = columns.columns().into_iter().map(Expr::Column).collect();
+    let mut lengths: Vec<(&Expr, Expr)> = Vec::new();
+    let mut first_values = Vec::new();
+    // Where the first span of a key is found: behind all keys, the number of the set, and the aggregates.
+    let mut places: Vec<Option<usize>> = vec![None; keys.len()];
+    for (at, value) in keys.iter().copied().enumerate() {
         if is_interval(&value.get_type(&columns)?) {
-            firsts[at] = Some(behind + count);
-            count += 1;
-            let first = first_value_udaf().call(vec![(*value).clone()]);
-            aggr_expr.push(first.alias(format!("first of group {at}")));
+            places[at] = Some(behind + first_values.len());
+            let name = format!("length of group {at}");
+            below.push(key(value, &columns).alias(name.clone()));
+            lengths.push((value, Expr::Column(Column::from_name(name))));
+            let first = first_value_udaf().call(vec![value.clone()]);
+            first_values.push(first.alias(format!("first of group {at}")));
         }
     }
-    let by_length = |keys: &Vec<Expr>| -> Vec<Expr> {
-        let keys = keys.iter();
-        keys.map(|value| key(value, &columns)).collect()
+    let length_of = |value: &Expr| {
+        let mut lengths = lengths.iter();
+        let found = lengths.find(|(of, _)| *of == value);
+        found.map_or_else(|| value.clone(), |(_, length)| length.clone())
     };
-    let lengths = match &set {
-        GroupingSet::Rollup(keys) => GroupingSet::Rollup(by_length(keys)),
-        GroupingSet::Cube(keys) => GroupingSet::Cube(by_length(keys)),
+    let lengths_of = |keys: &Vec<Expr>| -> Vec<Expr> { keys.iter().map(length_of).collect() };
+    let by_length = match &set {
+        GroupingSet::Rollup(keys) => GroupingSet::Rollup(lengths_of(keys)),
+        GroupingSet::Cube(keys) => GroupingSet::Cube(lengths_of(keys)),
         GroupingSet::GroupingSets(sets) => {
-            GroupingSet::GroupingSets(sets.iter().map(by_length).collect())
+            GroupingSet::GroupingSets(sets.iter().map(lengths_of).collect())
         }
     };
-    let lengths = vec![Expr::GroupingSet(lengths)];
-    let groups = Aggregate::try_new(aggregate.input, lengths, aggr_expr)?;
+    let mut aggr_expr = Vec::with_capacity(aggregate.aggr_expr.len() + first_values.len());
+    for value in aggregate.aggr_expr {
+        aggr_expr.push(told_by(value, &length_of)?);
+    }
+    aggr_expr.append(&mut first_values);
+    let below = LogicalPlan::Projection(Projection::try_new(below, aggregate.input)?);
+    let by_length = vec![Expr::GroupingSet(by_length)];
+    let groups = Aggregate::try_new(Arc::new(below), by_length, aggr_expr)?;
     let found = groups.schema.columns();
     let mut columns = Vec::with_capacity(behind);
     for (at, (table, field)) in aggregate.schema.iter().enumerate() {
@@ -135,9 +149,9 @@ fn grouped_in_sets(aggregate: Aggregate, set: GroupingSet) -> Planned<LogicalPla
             continue;
         }
         let column = Expr::Column(found[at].clone());
-        let value = match firsts.get(at).copied().flatten() {
-            Some(first) => {
-                let first = Expr::Column(found[first].clone());
+        let value = match places.get(at).copied().flatten() {
+            Some(place) => {
+                let first = Expr::Column(found[place].clone());
                 let when = (Box::new(column.is_not_null()), Box::new(first));
                 Expr::Case(Case::new(None, vec![when], None))
             }
@@ -150,13 +164,13 @@ fn grouped_in_sets(aggregate: Aggregate, set: GroupingSet) -> Planned<LogicalPla
     Ok(LogicalPlan::Projection(projection))
 }
 
-/// An aggregate; `grouping(…)` names keys as they are grouped by.
-fn of_lengths(aggregate: Expr, columns: &DFSchema) -> Planned<Expr> {
+/// An aggregate; of `grouping(…)` the keys are what is grouped by.
+fn told_by(aggregate: Expr, length_of: &impl Fn(&Expr) -> Expr) -> Planned<Expr> {
     let by_length = |part: Expr| {
         Ok(match part {
             Expr::AggregateFunction(mut function) if function.func.name() == "grouping" => {
                 let keys = function.params.args.iter();
-                function.params.args = keys.map(|value| key(value, columns)).collect();
+                function.params.args = keys.map(length_of).collect();
                 Transformed::yes(Expr::AggregateFunction(function))
             }
             part => Transformed::no(part),
