@@ -50,10 +50,11 @@ pub(crate) enum Heard {
 /// What one guest has described.
 pub(crate) struct Checker {
     columns_max: usize,
-    shapes: HashMap<u32, Arc<[Column]>>,
+    /// Of columns that are too many or too long, what is said of them: the guest takes them for known from then on.
+    shapes: HashMap<u32, Result<Arc<[Column]>, String>>,
     shape_bytes: usize,
-    /// Results that have columns and no end yet.
-    results: Vec<(u32, Arc<[Column]>)>,
+    /// Results that have columns and no end yet; `None`: they are too many or too long, and nobody wants its rows.
+    results: Vec<(u32, Option<Arc<[Column]>>)>,
 }
 
 impl Checker {
@@ -70,7 +71,9 @@ impl Checker {
     pub fn check(&mut self, step: Step) -> CheckedStep {
         let mut events = Vec::with_capacity(step.events.len());
         for event in step.events {
-            let heard = self.hear(event);
+            let Some(heard) = self.hear(event) else {
+                continue;
+            };
             let is_broken = matches!(heard, Heard::Broken(..));
             events.push(heard);
             if is_broken {
@@ -84,12 +87,13 @@ impl Checker {
         }
     }
 
+    /// `None`: it is of no use to anybody.
     #[inline]
-    fn hear(&mut self, event: Event) -> Heard {
-        match event {
+    fn hear(&mut self, event: Event) -> Option<Heard> {
+        Some(match event {
             Event::Ready => Heard::Ready,
             Event::Columns(shape) => self.columns(shape),
-            Event::Batch(rows) => self.batch(rows),
+            Event::Batch(rows) => return self.batch(rows),
             Event::Done(id) => {
                 self.end(id);
                 Heard::Done(id)
@@ -98,33 +102,20 @@ impl Checker {
                 self.end(failure.id);
                 Heard::Failed(failure.id, failure.error)
             }
-        }
+        })
     }
 
     fn columns(&mut self, shape: Shape) -> Heard {
         let Shape { id, shape, columns } = shape;
-        let columns = match columns {
+        let described = match columns {
             Some(columns) => {
-                let bytes: usize = columns
-                    .iter()
-                    .map(|column| column.name.len() + column.native.len() + COLUMN_BYTES)
-                    .sum();
-                if columns.len() > self.columns_max || bytes > SHAPE_BYTES_MAX {
-                    let reason = format!(
-                        "the result has {} columns of {bytes} bytes, {} columns and {SHAPE_BYTES_MAX} bytes are allowed",
-                        columns.len(),
-                        self.columns_max
-                    );
-                    return Heard::TooLarge(id, Fault::too_large(reason));
-                }
-                let columns: Arc<[Column]> = columns.into();
-                self.shape_bytes += bytes;
+                let described = self.described(columns);
                 // One that it replaces stays counted: whoever describes without end is replaced all the same.
-                self.shapes.insert(shape, columns.clone());
-                columns
+                self.shapes.insert(shape, described.clone());
+                described
             }
             None => match self.shapes.get(&shape) {
-                Some(columns) => columns.clone(),
+                Some(described) => described.clone(),
                 None => {
                     return Heard::Broken(
                         id,
@@ -142,20 +133,46 @@ impl Checker {
                 format!("it began more than {RESULTS_MAX} results at once"),
             );
         }
-        self.results.push((id, columns.clone()));
-        Heard::Columns(id, columns)
+        self.results.push((id, described.as_ref().ok().cloned()));
+        match described {
+            Ok(columns) => Heard::Columns(id, columns),
+            Err(reason) => Heard::TooLarge(id, Fault::too_large(reason)),
+        }
     }
 
-    fn batch(&mut self, rows: Rows) -> Heard {
+    /// What is kept of columns, which is counted: them, or that they are too many or too long.
+    fn described(&mut self, columns: Vec<Column>) -> Result<Arc<[Column]>, String> {
+        let bytes: usize = columns
+            .iter()
+            .map(|column| column.name.len() + column.native.len() + COLUMN_BYTES)
+            .sum();
+        if columns.len() > self.columns_max || bytes > SHAPE_BYTES_MAX {
+            let reason = format!(
+                "the result has {} columns of {bytes} bytes, {} columns and {SHAPE_BYTES_MAX} bytes are allowed",
+                columns.len(),
+                self.columns_max
+            );
+            self.shape_bytes += reason.len() + COLUMN_BYTES;
+            return Err(reason);
+        }
+        self.shape_bytes += bytes;
+        Ok(columns.into())
+    }
+
+    fn batch(&mut self, rows: Rows) -> Option<Heard> {
         let Rows { id, batch } = rows;
         let Some((_, columns)) = self.results.iter().find(|(result, _)| *result == id) else {
-            return Heard::Broken(id, "it sent a batch before its columns".into());
+            return Some(Heard::Broken(
+                id,
+                "it sent a batch before its columns".into(),
+            ));
         };
+        let columns = columns.as_ref()?;
         let overhead = BATCH_BYTES + batch.chunks.len() * CHUNK_BYTES;
-        match validate::batch(&batch, columns) {
+        Some(match validate::batch(&batch, columns) {
             Ok(bytes) => Heard::Batch(id, batch, bytes, overhead),
             Err(reason) => Heard::Broken(id, reason),
-        }
+        })
     }
 
     #[inline]
@@ -223,8 +240,57 @@ mod tests {
         let checked = checker.check(step(vec![shape(0, 0, Some(vec![long]))]));
         assert!(matches!(checked.events[..], [Heard::TooLarge(0, _)]));
         let many = (0..11).map(|_| column("n")).collect();
-        let checked = checker.check(step(vec![shape(0, 0, Some(many))]));
-        assert!(matches!(checked.events[..], [Heard::TooLarge(0, _)]));
+        let checked = checker.check(step(vec![shape(1, 0, Some(many))]));
+        assert!(matches!(checked.events[..], [Heard::TooLarge(1, _)]));
+        // What is said of those that are too large is kept, too, and as bounded.
+        let mut checker = Checker::new(0);
+        let is_full = (0..100_000).any(|id| {
+            let described = shape(id, id, Some(vec![column("n")]));
+            checker
+                .check(step(vec![described, Event::Done(id)]))
+                .is_full
+        });
+        assert!(is_full);
+    }
+
+    /// Of a result with too many columns that is told each time anew, and nothing is broken: its guest goes on with its rows, and takes the columns
+    /// for known when they come again.
+    #[test]
+    fn a_result_that_is_too_wide_breaks_nothing() {
+        let mut checker = Checker::new(1);
+        let wide = || -> Vec<Column> { (0..2).map(|_| column("n")).collect() };
+        let rows = |id| numbers(id, vec![1]);
+        let mut told = |events: Vec<Event>| {
+            let heard = checker.check(step(events)).events.into_iter();
+            let heard = heard.map(|heard| match heard {
+                Heard::Columns(id, columns) => format!("{} columns of {id}", columns.len()),
+                Heard::Batch(id, ..) => format!("rows of {id}"),
+                Heard::Done(id) => format!("end of {id}"),
+                Heard::TooLarge(id, _) => format!("{id} is too large"),
+                Heard::Broken(id, reason) => format!("{id} is broken: {reason}"),
+                Heard::Ready | Heard::Failed(..) => "another".to_owned(),
+            });
+            heard.collect::<Vec<_>>()
+        };
+        let narrow = shape(1, 1, Some(vec![column("n")]));
+        assert_eq!(
+            told(vec![narrow, shape(2, 0, Some(wide())), rows(2), rows(1)]),
+            ["1 columns of 1", "2 is too large", "rows of 1"]
+        );
+        let ends = vec![rows(2), Event::Done(2), Event::Done(1)];
+        assert_eq!(told(ends), ["end of 2", "end of 1"]);
+        for id in 3..5 {
+            let again = vec![shape(id, 0, None), rows(id), Event::Done(id)];
+            let wanted = [format!("{id} is too large"), format!("end of {id}")];
+            assert_eq!(told(again), wanted);
+        }
+        // Not the columns that had this number before.
+        told(vec![shape(5, 1, Some(wide())), Event::Done(5)]);
+        assert_eq!(told(vec![shape(6, 1, None)]), ["6 is too large"]);
+        // And a number that is used again for fewer of them is theirs.
+        let fewer = shape(7, 1, Some(vec![column("n")]));
+        assert_eq!(told(vec![fewer, rows(7)]), ["1 columns of 7", "rows of 7"]);
+        assert_eq!(told(vec![rows(8)]).len(), 1);
     }
 
     /// A row in a batch of its own costs the host more than its eight bytes, which is told.
