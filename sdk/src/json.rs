@@ -198,12 +198,13 @@ pub fn is_document(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether a text is digits, with a sign and a point where there is one: what a decimal column takes, whatever JSON says of zeros before it.
+/// Whether a text is digits, with a sign and a point where there is one, and as in JSON no zero before others: what a decimal column takes.
 pub fn is_decimal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    is_number(whole) && is_number(fraction)
+    let is_short = whole == "0" || !whole.starts_with('0');
+    is_short && is_number(whole) && is_number(fraction)
 }
 
 /// The whole number that a text is. So many digits fit whatever they are: the standard library looks after each of more than 15 of them, for which
@@ -411,11 +412,12 @@ mod tests {
 
     #[test]
     fn digits_are_told_from_other_texts() {
-        for text in ["0", "-0.10", "007", &"9".repeat(100)] {
-            assert!(is_decimal(text), "{text}");
+        for text in ["0", "-0.10", "0.007", "10.0", &"9".repeat(100)] {
+            assert!(is_decimal(text) && is_document(text), "{text}");
         }
+        // What is no number of JSON's is none in a column either.
         for text in [
-            "", "-", ".5", "5.", "+1", "1e5", "NaN", "1.2.3", "--1", "１",
+            "", "-", ".5", "5.", "+1", "1e5", "NaN", "1.2.3", "--1", "１", "00", "007", "-01.5",
         ] {
             assert!(!is_decimal(text), "{text}");
         }

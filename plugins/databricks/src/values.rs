@@ -114,14 +114,24 @@ fn decimal(text: &str) -> Result<Cow<'_, str>, Error> {
     let point = whole.len() as i32 + exponent;
     Ok(Cow::Owned(match usize::try_from(point) {
         Ok(point) if point >= digits.len() => {
-            format!("{sign}{digits}{}", "0".repeat(point - digits.len()))
+            let digits = format!("{digits}{}", "0".repeat(point - digits.len()));
+            format!("{sign}{}", without_zeros(&digits))
         }
-        Ok(point) if point > 0 => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
+        Ok(point) if point > 0 => {
+            let (whole, fraction) = digits.split_at(point);
+            format!("{sign}{}.{fraction}", without_zeros(whole))
+        }
         _ => {
             let zeros = "0".repeat(point.unsigned_abs() as usize);
             format!("{sign}0.{zeros}{digits}")
         }
     }))
+}
+
+/// A whole number without the zeros before it, but for the last one.
+fn without_zeros(digits: &str) -> &str {
+    let zeros = digits.bytes().take_while(|byte| *byte == b'0').count();
+    &digits[zeros.min(digits.len() - 1)..]
 }
 
 /// Base64, in one line or in several.
@@ -261,13 +271,20 @@ mod tests {
             ("1.25E1", "12.5"),
             ("1.25E+2", "125"),
             ("1E3", "1000"),
+            ("0E+5", "0"),
+            ("0.0E1", "0"),
+            ("0.001E1", "0.01"),
+            ("-0.0125E3", "-12.5"),
         ] {
             assert_eq!(decimal(text).unwrap(), wanted, "{text}");
+            assert!(json::is_decimal(wanted), "{wanted}");
         }
         for text in [
             "",
             "1E",
             "E1",
+            "007",
+            "01E1",
             "1E99999999999",
             "1E101",
             "1E-2147483648",

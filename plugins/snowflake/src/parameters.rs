@@ -3,13 +3,10 @@
 use std::fmt::Write;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use souk_sdk::json::is_decimal;
-use souk_sdk::parameters::{date, each, float, moment};
+use souk_sdk::parameters::{Decimal, date, each, float, moment};
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnType, Error, Value};
 
-/// Digits of a `NUMBER`.
-const DIGITS_MAX: usize = 38;
 const DAY_MS: i64 = 86_400_000;
 
 /// Values as a request has them, in their order.
@@ -56,7 +53,7 @@ fn binding(value: &Value) -> Result<(&'static str, Option<String>), &'static str
         Value::Boolean(value) => ("BOOLEAN", value.to_string()),
         Value::Int64(value) => ("FIXED", value.to_string()),
         Value::Float64(value) => ("REAL", float(*value, "NaN", "inf")),
-        Value::Decimal(text) => ("FIXED", fixed(text)?),
+        Value::Decimal(text) => ("FIXED", Decimal::of(text)?.to_string()),
         // There is no type of a binding for JSON: PARSE_JSON reads it.
         Value::Text(text) | Value::Json(text) => ("TEXT", text.clone()),
         Value::Bytes(bytes) => ("BINARY", hex(bytes)),
@@ -83,19 +80,6 @@ fn null(declared: Option<ColumnType>) -> &'static str {
         Some(ColumnType::Time) => "TIME",
         Some(ColumnType::Timestamp) => "TIMESTAMP_LTZ",
         Some(ColumnType::LocalTimestamp) => "TIMESTAMP_NTZ",
-    }
-}
-
-fn fixed(text: &str) -> Result<String, &'static str> {
-    let wanted = "a number of at most 38 digits";
-    let text = text.strip_prefix('+').unwrap_or(text);
-    if !is_decimal(text) {
-        return Err(wanted);
-    }
-    let digits = text.trim_start_matches(['-', '0']);
-    match digits.bytes().filter(u8::is_ascii_digit).count() {
-        ..=DIGITS_MAX => Ok(text.to_owned()),
-        _ => Err(wanted),
     }
 }
 
@@ -129,6 +113,7 @@ mod tests {
                 "-12345678901234567890.00100",
             ),
             (Value::Decimal("+7".into()), "FIXED", "7"),
+            (Value::Decimal("007".into()), "FIXED", "007"),
             (
                 Value::Text("it's ? \\ 日本\n".into()),
                 "TEXT",
@@ -178,6 +163,7 @@ mod tests {
             let error = bindings(&[Value::Int64(1), value]).unwrap_err();
             assert_eq!(error.parameter, Some(1));
         }
-        assert!(fixed(&format!("-0.{}", "9".repeat(38))).is_ok());
+        let longest = Value::Decimal(format!("-0.{}", "9".repeat(38)));
+        assert!(bindings(&[longest]).is_ok());
     }
 }
