@@ -2,9 +2,14 @@
 //! Gregorian calendar. There is no clock in here.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Microseconds of a day.
 pub const DAY_US: i64 = 86_400_000_000;
+/// Days that a column takes, counted from 1970-01-01: those of the years -99999 to 99999.
+pub const DAYS: RangeInclusive<i64> = -37_243_412..=35_804_721;
+/// The same of moments and of what clocks show, in microseconds.
+pub const MOMENTS: RangeInclusive<i64> = *DAYS.start() * DAY_US..=(*DAYS.end() + 1) * DAY_US - 1;
 
 /// A day of the calendar. Year 0 is the one before 1. Written as `YYYY-MM-DD`; years before 0 and of five digits have a sign, as a host writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +292,14 @@ mod tests {
         for instant in [0, -1, 1_767_268_800_500_000] {
             assert_eq!(parse_rfc3339(&rfc3339(instant)), Some(instant));
         }
+    }
+
+    #[test]
+    fn columns_take_years_of_five_digits() {
+        let date = |text: &str| Date::parse_expanded(text).unwrap().days();
+        assert_eq!(DAYS, date("-99999-01-01")..=date("+99999-12-31"));
+        assert_eq!(iso8601(*MOMENTS.start()), "-99999-01-01T00:00:00.000000");
+        assert_eq!(iso8601(*MOMENTS.end()), "+99999-12-31T23:59:59.999999");
     }
 
     /// Years that are not of four digits are read with their sign, as they are written.

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use souk_sdk::json::{self, Kind, Written, write_f64, write_text};
-use souk_sdk::time::{Date, TimeOfDay, iso8601, parse_iso8601, rfc3339};
+use souk_sdk::time::{DAY_US, Date, MOMENTS, TimeOfDay, iso8601, parse_iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::answers::{Cell, Row, malformed};
@@ -59,7 +59,7 @@ fn push(scalar: Scalar, text: &str, into: &mut ColumnBuilder) -> Result<(), Erro
         Scalar::Date => into.i32(days(text)?),
         Scalar::Time => into.i64(time(text)?),
         Scalar::DateTime => into.i64(clock(text)?),
-        Scalar::Timestamp => into.i64(int64(text)?),
+        Scalar::Timestamp => into.i64(moment(text)?),
         Scalar::Json => into.var(document(text)?.as_bytes()),
     }
 }
@@ -113,11 +113,20 @@ fn days(text: &str) -> Result<i32, Error> {
 
 /// Microseconds since midnight.
 fn time(text: &str) -> Result<i64, Error> {
-    clock(&format!("1970-01-01T{text}"))
+    match clock(&format!("1970-01-01T{text}"))? {
+        micros @ 0..DAY_US => Ok(micros),
+        _ => Err(malformed()),
+    }
 }
 
 fn clock(text: &str) -> Result<i64, Error> {
     parse_iso8601(text).ok_or_else(malformed)
+}
+
+/// Microseconds since 1970, of years that a column has.
+fn moment(text: &str) -> Result<i64, Error> {
+    let micros = json::whole(text).filter(|micros| MOMENTS.contains(micros));
+    micros.ok_or_else(malformed)
 }
 
 fn document(text: &str) -> Result<&str, Error> {
@@ -181,7 +190,7 @@ fn part(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         Scalar::Json => out.extend_from_slice(document(text)?.as_bytes()),
         Scalar::Time => write_text(&TimeOfDay(time(text)?).to_string(), out),
         Scalar::DateTime => write_text(&iso8601(clock(text)?), out),
-        Scalar::Timestamp => write_text(&rfc3339(int64(text)?), out),
+        Scalar::Timestamp => write_text(&rfc3339(moment(text)?), out),
         Scalar::String | Scalar::Bytes | Scalar::Date => write_text(text, out),
     }
     Ok(())

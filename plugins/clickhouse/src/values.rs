@@ -2,7 +2,7 @@
 
 use souk_sdk::json::write_text;
 use souk_sdk::numbers::widened;
-use souk_sdk::time::{Date, TimeOfDay, rfc3339};
+use souk_sdk::time::{DAYS, Date, MOMENTS, TimeOfDay, rfc3339};
 use souk_sdk::{Batch, ColumnBuilder, Error};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -102,7 +102,10 @@ impl<'a> Reader<'a> {
     fn days(&mut self, kind: &Type) -> Result<i32, Error> {
         match kind {
             Type::Date => Ok(i32::from(u16::from_le_bytes(self.array()?))),
-            _ => Ok(i32::from_le_bytes(self.array()?)),
+            _ => match i32::from_le_bytes(self.array()?) {
+                days if DAYS.contains(&i64::from(days)) => Ok(days),
+                _ => Err(out_of_range()),
+            },
         }
     }
 
@@ -113,8 +116,19 @@ impl<'a> Reader<'a> {
             _ => (i64::from(u32::from_le_bytes(self.array()?)), 0),
         };
         let scale = 10i64.pow(MICROS.saturating_sub(digits));
-        ticks.checked_mul(scale).ok_or_else(malformed)
+        let micros = ticks.checked_mul(scale);
+        let micros = micros.filter(|micros| MOMENTS.contains(micros));
+        micros.ok_or_else(out_of_range)
     }
+}
+
+/// 64 bits of them reach further than a column does.
+#[cold]
+fn out_of_range() -> Error {
+    Error::source_failed(
+        "year_out_of_range",
+        "the result has a date or a moment of a year beyond 99999: read it with toString",
+    )
 }
 
 /// Appends the next value of an answer. `room`: how many bytes one value may become. Whether a text is one is looked at in a whole batch
@@ -513,6 +527,26 @@ mod tests {
             text(&Type::IpV6, &mut Reader(&address.octets()), &mut out).unwrap();
             assert_eq!(out, wanted.as_bytes());
         }
+    }
+
+    /// What no column has is the source's fault, and known before it is one.
+    #[test]
+    fn years_have_a_bound() {
+        let moment = |ticks: i64, digits| {
+            let bytes = ticks.to_le_bytes();
+            Reader(&bytes).moment(&Type::DateTime64(digits))
+        };
+        let (first, last) = (*MOMENTS.start(), *MOMENTS.end());
+        assert_eq!(moment(first, 6).unwrap(), first);
+        assert_eq!(moment(last, 6).unwrap(), last);
+        assert_eq!(moment(-1, 0).unwrap(), -1_000_000);
+        for (ticks, digits) in [(first - 1, 6), (last + 1, 6), (i64::MIN, 6), (i64::MAX, 0)] {
+            let error = moment(ticks, digits).unwrap_err();
+            assert_eq!(error.code, "year_out_of_range", "{ticks} {digits}");
+        }
+        let days = |days: i32| Reader(&days.to_le_bytes()).days(&Type::Date32);
+        assert_eq!(days(-1).unwrap(), -1);
+        assert_eq!(days(i32::MAX).unwrap_err().code, "year_out_of_range");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use souk_sdk::numbers::widened;
-use souk_sdk::time::DAY_US;
+use souk_sdk::time::{DAY_US, DAYS, MOMENTS};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::errors::malformed;
@@ -12,11 +12,6 @@ use crate::notation::{bignum, bits, decimal, interval, time_ns, time_tz, timesta
 use crate::types::Type;
 use crate::vectors::{Found, Run, Vector};
 
-/// The years from -99999 to 99999, which a host takes; DuckDB has more.
-const DAYS: std::ops::RangeInclusive<i64> = -37_243_412..=35_804_721;
-/// The same in microseconds. What is infinite is none of them.
-const MICROS: std::ops::RangeInclusive<i64> =
-    *DAYS.start() * DAY_US..=(*DAYS.end() + 1) * DAY_US - 1;
 const SECOND_US: i64 = 1_000_000;
 
 /// Appends the cells of these rows. `room`: how many bytes a column may become.
@@ -54,13 +49,14 @@ fn push_run(kind: &Type, run: &Run<'_, '_>, into: &mut ColumnBuilder) -> Result<
         (Type::Boolean, Run::Fixed(bytes)) if bytes.iter().all(|byte| *byte <= 1) => {
             into.booleans(bytes)?;
         }
+        // What is infinite is none of them, and DuckDB has more years than a column.
         (Type::Date, Run::Fixed(bytes))
             if ints(bytes).all(|day| DAYS.contains(&i64::from(day))) =>
         {
             into.i32s(ints(bytes))?;
         }
         (Type::Timestamp | Type::TimestampTz, Run::Fixed(bytes))
-            if longs(bytes).all(|micros| MICROS.contains(&micros)) =>
+            if longs(bytes).all(|micros| MOMENTS.contains(&micros)) =>
         {
             into.i64s(longs(bytes))?;
         }

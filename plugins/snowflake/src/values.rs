@@ -2,7 +2,7 @@
 //! it keeps to its own, as numbers since 1970 (`18262`, `1616173619.000000001 1440`). Both are read.
 
 use souk_sdk::json::{Kind, Written, is_decimal, whole};
-use souk_sdk::time::{DAY_US, Date, parse_iso8601, parse_rfc3339};
+use souk_sdk::time::{DAY_US, DAYS, Date, MOMENTS, parse_iso8601, parse_rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::documents::{document, document_or_text};
@@ -100,7 +100,10 @@ fn days(text: &str) -> Result<i32, Error> {
         Ok(days) => days,
         Err(_) => Date::parse(text).ok_or_else(malformed)?.days(),
     };
-    i32::try_from(days).map_err(|_| malformed())
+    match DAYS.contains(&days) {
+        true => Ok(days as i32),
+        false => Err(malformed()),
+    }
 }
 
 /// Microseconds since midnight.
@@ -141,7 +144,7 @@ fn moment(text: &str) -> Result<i64, Error> {
     }
 }
 
-/// Of seconds with a fraction: `1616173619.000001`, `-0.5`.
+/// Of seconds with a fraction, of years that a column has: `1616173619.000001`, `-0.5`.
 fn micros(text: &str) -> Result<i64, Error> {
     if !is_decimal(text) {
         return Err(malformed());
@@ -159,6 +162,7 @@ fn micros(text: &str) -> Result<i64, Error> {
         .and_then(|seconds| seconds.checked_mul(SECOND_US))
         .and_then(|micros| micros.checked_add(number(kept)? * scale))
         .map(|micros| sign * micros)
+        .filter(|micros| MOMENTS.contains(micros))
         .ok_or_else(malformed)
 }
 
@@ -231,6 +235,9 @@ mod tests {
             (Type::Time, "24:00:00"),
             (Type::Clock, ""),
             (Type::Clock, "1616173619000000000000"),
+            // Of the year 160413: 64 bits have it, a column has not.
+            (Type::Clock, "5000000000000"),
+            (Type::Moment, "-5000000000000 1440"),
             (Type::Clock, "1616173619 1440"),
             (Type::Clock, "1e9"),
             (Type::Clock, "2021-01-28T22:09:37Z"),
@@ -262,7 +269,14 @@ mod tests {
         assert_eq!(days("18262").unwrap(), 18_262);
         assert_eq!(days("-1").unwrap(), -1);
         assert_eq!(days("2020-01-01").unwrap(), 18_262);
-        for text in ["", "x", "99999999999", "2020-02-30", "2020-01-01T00:00:00"] {
+        for text in [
+            "",
+            "x",
+            "99999999999",
+            "35804722",
+            "2020-02-30",
+            "2020-01-01T00:00:00",
+        ] {
             assert!(days(text).is_err(), "{text}");
         }
     }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use souk_sdk::json::{self, Kind, Written, write_f64, write_text};
-use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601, rfc3339};
+use souk_sdk::time::{DAY_US, Date, MOMENTS, TimeOfDay, iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::answers::malformed;
@@ -136,12 +136,16 @@ fn document(text: &str) -> Result<&str, Error> {
 fn date(text: &str) -> Result<Date, Error> {
     let date = Date::parse_expanded(text).ok_or_else(malformed)?;
     match date.year.abs() > YEAR_MAX {
-        true => Err(Error::source_failed(
-            "year_out_of_range",
-            "the result has a date of a year beyond 99999: write CAST(… AS varchar)",
-        )),
+        true => Err(out_of_range()),
         false => Ok(date),
     }
+}
+
+fn out_of_range() -> Error {
+    Error::source_failed(
+        "year_out_of_range",
+        "the result has a date of a year beyond 99999: write CAST(… AS varchar)",
+    )
 }
 
 fn days(text: &str) -> Result<i32, Error> {
@@ -168,7 +172,11 @@ fn moment(text: &str) -> Result<i64, Error> {
         true => 0,
         false => minutes_of(zone).ok_or_else(|| of_a_region(zone))?,
     };
-    Ok(clock(local)? - offset * 60 * SECOND_US)
+    // Some hours from the first day or the last it is of another year.
+    match clock(local)? - offset * 60 * SECOND_US {
+        micros if MOMENTS.contains(&micros) => Ok(micros),
+        _ => Err(out_of_range()),
+    }
 }
 
 /// `+01:00`.

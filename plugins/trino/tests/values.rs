@@ -183,6 +183,8 @@ fn regions_are_refused() {
     assert_eq!(of("2026-10-25 02:30:00.000"), "malformed_answer");
     assert_eq!(of("2026-10-25"), "malformed_answer");
     assert_eq!(refused("date", json!("+100000-01-01")), "year_out_of_range");
+    // In UTC it is the year before.
+    assert_eq!(of("-99999-01-01 00:00:00 +01:00"), "year_out_of_range");
 }
 
 /// A value that is none of its type is the source's failure.
