@@ -6,13 +6,13 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use souk_sdk::Error;
-use souk_sdk::json::{is_document, write_f64, write_text};
+use souk_sdk::json::{write_f64, write_text};
 use souk_sdk::time::{Date, TimeOfDay, iso8601, rfc3339};
 
 use crate::errors::malformed;
 use crate::types::Type;
 use crate::values::{
-    boolean, bytes, day, float, instant, integer, number, text, time, word, written,
+    boolean, bytes, day, float, instant, integer, json, number, text, time, word, written,
 };
 use crate::vectors::{Found, Vector};
 
@@ -140,13 +140,7 @@ fn part(kind: &Type, found: &Found<'_, '_>, out: &mut Vec<u8>) -> Result<(), Err
         }
         Type::Float | Type::Double => write_f64(float(kind, found)?, out),
         Type::Varchar => write_text(text(found)?, out),
-        Type::Json => {
-            let document = text(found)?;
-            match is_document(document) {
-                true => out.extend_from_slice(document.as_bytes()),
-                false => return Err(malformed()),
-            }
-        }
+        Type::Json => out.extend_from_slice(json(found)?.as_bytes()),
         Type::Blob | Type::Geometry => write_text(&STANDARD.encode(bytes(found)?), out),
         Type::Date => write_text(&Date::from_days(i64::from(day(found)?)).to_string(), out),
         Type::Time => write_text(&TimeOfDay(time(found)?).to_string(), out),

@@ -101,6 +101,9 @@ const INTEGER: &[u8] = &[100, 0, 13, 0xff, 0xff];
 const BIGNUM: &[u8] = &[100, 0, 39, 0xff, 0xff];
 const VARCHAR: &[u8] = &[100, 0, 25, 0xff, 0xff];
 
+/// A text by another name.
+const JSON: &[u8] = b"d\0\x19e\0\x01d\0\x01e\0\x04JSON\xff\xff\xff\xff";
+
 fn list_of(kind: &[u8]) -> Vec<u8> {
     [
         &[100, 0, 101, 101, 0, 1, 100, 0, 4, 200, 0][..],
@@ -151,6 +154,36 @@ fn other_forms_of_vectors_are_read() {
         code_of(column(VARCHAR, &[3], &[90, 0, 1])),
         "unsupported_vector"
     );
+}
+
+/// What is called JSON and is none is the source's fault, in a column and within a value.
+#[test]
+fn documents_are_documents() {
+    let flat = |text: &str| {
+        let begin = [100, 0, 0, 102, 0, 1, text.len() as u8];
+        [&begin[..], text.as_bytes()].concat()
+    };
+    let list = |text: &str| {
+        let begin = [
+            100, 0, 0, 104, 0, 1, 105, 0, 1, 100, 0, 0, 101, 0, 1, 0xff, 0xff, 106, 0,
+        ];
+        [&begin[..], &flat(text), &[0xff, 0xff]].concat()
+    };
+    let of_json = list_of(JSON);
+    for good in ["{\"a\":1}", "null", "1.50"] {
+        let rows_of = |kind: &[u8], vector: &[u8]| {
+            let answer = Talk::rows_of(raw(200, &[], column(kind, &[1], vector)));
+            answer.ok().cell(0, 0)
+        };
+        assert_eq!(rows_of(JSON, &flat(good)), good);
+        assert_eq!(rows_of(&of_json, &list(good)), format!("[{good}]"));
+    }
+    for broken in ["", "{", "no", "1 2"] {
+        for (kind, vector) in [(JSON, flat(broken)), (of_json.as_slice(), list(broken))] {
+            let code = code_of(column(kind, &[1], &vector));
+            assert_eq!(code, "broken_json", "{broken}");
+        }
+    }
 }
 
 /// What a type's value is written as, and told as.
