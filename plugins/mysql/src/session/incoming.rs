@@ -206,12 +206,13 @@ impl Session {
     fn stopped(&mut self, step: &mut Step) {
         self.stopping = Stopping::No;
         let Some(job) = self.job.take() else { return };
-        if let Job::Prepare(Prepare {
-            described: Some((id, ..)),
-            ..
-        }) = &job
-        {
-            protocol::close(step.outgoing(), *id);
+        match &job {
+            Job::Execute(job) => self.remember(job),
+            Job::Prepare(Prepare {
+                described: Some((id, ..)),
+                ..
+            }) => protocol::close(step.outgoing(), *id),
+            _ => {}
         }
         if let Some(id) = job.id() {
             step.failed(id, cancelled());
@@ -235,10 +236,16 @@ impl Session {
         }
     }
 
-    fn executed(&mut self, mut job: Execute, step: &mut Step) {
+    /// The columns of a statement are those of its last result, however that has ended: they may have been told, and then the host knows no others by
+    /// the statement's number.
+    fn remember(&mut self, job: &Execute) {
         if let (Some(shape), Some(statement)) = (&job.shape, self.statements.at(job.place)) {
             statement.shape = Some(shape.clone());
         }
+    }
+
+    fn executed(&mut self, mut job: Execute, step: &mut Step) {
+        self.remember(&job);
         let error = job.error.as_deref();
         let is_stale = error.is_some_and(ServerError::is_stale_statement);
         if is_stale && !job.ask.retried && job.unseen() {
@@ -331,4 +338,72 @@ fn unprotected() -> Error {
         "unexpected_bytes",
         "the source sent data before the TLS handshake",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statements::Arriving;
+    use crate::types::id;
+    use souk_sdk::{Event, Limits, Machine, Settings};
+
+    /// A column of this type, as a server describes it.
+    fn definition(kind: u8) -> Vec<u8> {
+        let mut body = Vec::new();
+        for text in ["def", "", "", "", "v", ""] {
+            protocol::sized(&mut body, text.as_bytes());
+        }
+        let mut rest = protocol::BINARY.to_le_bytes().to_vec();
+        rest.extend_from_slice(&[8, 0, 0, 0, kind, 0, 0, 0, 0, 0]);
+        protocol::sized(&mut body, &rest);
+        body
+    }
+
+    /// Columns that were told before a request was stopped are what the host knows by the statement's number: those before them are told anew.
+    #[test]
+    fn a_stopped_request_leaves_its_columns() {
+        let json = r#"{"username":"u","password":"p","database":"d","ssl_mode":"disable"}"#;
+        let mut session = Session::open(Settings {
+            engine: "mysql".into(),
+            json: json.into(),
+        })
+        .unwrap();
+        let (place, _) = session.statements.keep("SELECT ?".into(), 7, 1);
+        let arrives = |session: &mut Session, kind: u8| {
+            let statement = session.statements.at(place).unwrap();
+            let mut arriving = Arriving::new(statement.shape.clone());
+            arriving.definition(&definition(kind)).unwrap();
+            arriving.shape(place as u32, false).unwrap()
+        };
+        let first = arrives(&mut session, id::LONGLONG);
+        assert!(first.columns.describe().is_some());
+        session.statements.at(place).unwrap().shape = Some(first);
+        let known = arrives(&mut session, id::LONGLONG);
+        assert!(known.columns.describe().is_none());
+
+        // Of another value, with the first of many rows.
+        let others = arrives(&mut session, id::DOUBLE);
+        assert!(others.columns.describe().is_some());
+        let ask = Ask {
+            id: 1,
+            parameters: Vec::new(),
+            limits: Limits {
+                rows_max: 1,
+                bytes_max: 1,
+                timeout_ms: 1,
+            },
+            is_catalog: false,
+            retried: false,
+        };
+        let mut job = Execute::new(ask, place, None);
+        job.shape = Some(others);
+        session.job = Some(Job::Execute(job));
+        let mut step = Step::default();
+        session.stopped(&mut step);
+        let (_, events) = step.into_parts();
+        assert!(matches!(events.as_slice(), [Event::Failed(_)]));
+
+        let again = arrives(&mut session, id::LONGLONG);
+        assert!(again.columns.describe().is_some());
+    }
 }
