@@ -248,6 +248,23 @@ async fn everything_wrong_is_told_at_once() {
     }
 }
 
+/// Whatever is wrong with `limit`, the bound that is told is the endpoint's own.
+#[tokio::test]
+async fn a_wrong_limit_tells_the_endpoints_bound() {
+    let feed = &feeds().await[0];
+    let path = feed.seller.path(&format!("/endpoints/{}", feed.id));
+    let bounds = json!({"default_limit": 5, "max_limit": 7});
+    feed.seller.client.patch(&path, bounds).await.expect(200);
+    for limit in ["0", "-1", "x", "8", "10000", "10001"] {
+        let refusal = feed.get(&format!("limit={limit}")).await;
+        let refusal = refusal.expect_error(400, "INVALID_PARAMETER");
+        assert_eq!(refusal.at("/error/details/errors/0/field"), "limit");
+        let told = refusal.text("/error/details/errors/0/message");
+        assert!(told.ends_with(" 7"), "limit={limit}: {told}");
+    }
+    feed.get("limit=7").await.expect(200);
+}
+
 /// A definition that cannot work is refused, member by member, and one from before operators is what it was.
 #[tokio::test]
 async fn definitions_say_what_may_be_chosen() {

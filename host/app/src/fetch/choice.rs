@@ -7,7 +7,7 @@ use std::time::Instant;
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::CompanyId;
 use souk_domain::moments;
-use souk_domain::pages::{Page, PageError};
+use souk_domain::pages::{LIMIT_MAX, Page, PageError};
 use souk_domain::parameters::{self, Kind, Raw};
 use souk_domain::sql::{Dialect, Operator, Window, prefix_pattern};
 use souk_sandbox::{ColumnKind, Value};
@@ -53,7 +53,8 @@ pub async fn check<'a>(
     caller: &CompanyId,
 ) -> Result<(Asked<'a>, Option<&'a Learned>), Cause> {
     let mut errors = FieldErrors::default();
-    errors.extend(choice.wrong.clone());
+    let wrong = choice.wrong.iter().cloned();
+    errors.extend(wrong.map(|error| bounded(endpoint, error)).collect());
     let mut used = used(endpoint, &choice.filters, &mut errors);
     used.sort_by_key(|used| used.chosen);
     let sort = sort(endpoint, choice.sort.as_deref(), &mut errors);
@@ -263,6 +264,16 @@ fn fields(known: &[Field], given: Option<&str>, errors: &mut FieldErrors) -> Opt
         }
     }
     Some(places.into_boxed_slice())
+}
+
+/// Whoever read the query knew the bounds that hold for all endpoints: of a `limit` that is out of those, too, this one's are told.
+fn bounded(endpoint: &EndpointSnapshot, error: FieldError) -> FieldError {
+    if (error.field.as_str(), error.code) != ("limit", "invalid") {
+        return error;
+    }
+    let max = endpoint.row.written.details.max_limit;
+    let message = format!("must be an integer from 1 to {}", max.min(LIMIT_MAX.into()));
+    FieldError { message, ..error }
 }
 
 fn page(endpoint: &EndpointSnapshot, choice: &Choice, errors: &mut FieldErrors) -> Page {
