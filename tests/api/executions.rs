@@ -166,6 +166,12 @@ async fn too_few_credits_is_402() {
     assert_eq!(refusal.at("/error/details/required_credits"), 5);
     assert_eq!(refusal.at("/error/details/balance_credits"), 4);
     assert_eq!(buyer.balance().await, 4);
+    // And it is told where to buy some: a route that there is.
+    let said = refusal.text("/error/message");
+    let route = "/companies/{company_id}/credits/top-ups";
+    assert!(said.contains(&format!("POST {route}")), "{said}");
+    let document = buyer.client.get("/openapi.json").await.expect(200);
+    assert!(document.body["paths"][route]["post"].is_object());
 }
 
 /// Twenty calls race for ten credits: ten are answered, ten are refused, none overspends.

@@ -242,7 +242,7 @@ impl Problem {
     pub fn insufficient_credits(required: i64, balance: i64, held: i64) -> Problem {
         Problem::of(
             refusals::INSUFFICIENT_CREDITS,
-            "the balance does not cover this call; buy credits and try again",
+            refusals::INSUFFICIENT_CREDITS.message,
         )
         .detail("required_credits", required)
         .detail("balance_credits", balance)

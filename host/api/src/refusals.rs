@@ -46,7 +46,7 @@ catalogue! {
         SESSION_EXPIRED: "this session is over; sign in again",
     }
     402 {
-        INSUFFICIENT_CREDITS: "the balance does not cover this call; buy credits and try again",
+        INSUFFICIENT_CREDITS: "the balance does not cover this call; buy credits (POST /companies/{company_id}/credits/top-ups) and try again",
     }
     403 {
         COMPANY_ACCESS_DENIED: "this key belongs to another company; use your own company_id in the path",
