@@ -153,6 +153,35 @@ async fn parameters_beside_params_are_refused_and_free() {
     assert_eq!(buyer.balance().await, 8);
 }
 
+/// Nor does whoever sells it believe to have tried, or published, what was not asked for.
+#[tokio::test]
+async fn parameters_beside_params_are_refused_in_tests_too() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let seller = &league.seller;
+    for verb in ["test", "publish"] {
+        let path = seller.path(&format!("/assets/{asset}/{verb}"));
+        for (body, field) in [
+            (json!({"team": "Celtic"}), "team"),
+            (json!({"parameters": {"team": "Celtic"}}), "parameters"),
+        ] {
+            let refused = seller.client.post(&path, body).await;
+            let refused = refused.expect_error(400, "INVALID_PARAMETER");
+            assert_eq!(
+                *refused.at("/error/details/errors"),
+                json!([{
+                    "field": field, "code": "misplaced",
+                    "message": "parameters are sent in params: {\"params\": {\"team\": …}}",
+                }]),
+                "{verb}"
+            );
+        }
+        for body in [json!({"params": {"team": "Celtic"}}), json!({"limit": 5})] {
+            seller.client.post(&path, body).await.expect(200);
+        }
+    }
+}
+
 /// Without the credits nothing runs and nothing is charged.
 #[tokio::test]
 async fn too_few_credits_is_402() {

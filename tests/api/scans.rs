@@ -113,6 +113,13 @@ async fn a_scan_is_bounded_and_the_owners() {
     );
     let unknown = shop.scan(json!({"column": "id", "params": {"until": 1}}));
     unknown.await.expect_error(400, "INVALID_PARAMETER");
+    let beside = shop.scan(json!({"column": "id", "upto": 7})).await;
+    let beside = beside.expect_error(400, "INVALID_PARAMETER");
+    let error = beside.at("/error/details/errors/0");
+    assert_eq!(
+        (&error["field"], &error["code"]),
+        (&json!("upto"), &json!("misplaced"))
+    );
 
     let privacy = json!({"privacy": {"min_group_size": 5, "privacy_unit_column": "people"}});
     let path = shop.seller.path(&format!("/assets/{}", shop.asset));

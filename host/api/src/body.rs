@@ -34,17 +34,23 @@ impl<T: ToSchema> Describe for Body<T> {
     }
 }
 
+impl<T: DeserializeOwned + ToSchema> FromBytes for Body<T> {
+    fn from_bytes(incoming: &mut Incoming, bytes: &Bytes) -> Result<Body<T>, Problem> {
+        require_json(&incoming.parts.headers)?;
+        incoming.sent = Sent::of::<T>(bytes);
+        agreed(
+            &incoming.parts,
+            bytes,
+            incoming.sent.as_ref(),
+            parse(bytes).map(Body),
+        )
+    }
+}
+
 impl<T: DeserializeOwned + ToSchema + Send> Argument for Body<T> {
     async fn take(incoming: &mut Incoming) -> Result<Body<T>, Problem> {
         let bytes = incoming.read().await?;
-        require_json(&incoming.parts.headers)?;
-        incoming.sent = Sent::of::<T>(&bytes);
-        agreed(
-            &incoming.parts,
-            &bytes,
-            incoming.sent.as_ref(),
-            parse(&bytes).map(Body),
-        )
+        Self::from_bytes(incoming, &bytes)
     }
 }
 
@@ -59,12 +65,43 @@ impl<T: ToSchema> Describe for OptionalBody<T> {
     }
 }
 
+impl<T: DeserializeOwned + Default + ToSchema> FromBytes for OptionalBody<T> {
+    fn from_bytes(incoming: &mut Incoming, bytes: &Bytes) -> Result<OptionalBody<T>, Problem> {
+        let body = or_default(&incoming.parts.headers, bytes).map(OptionalBody);
+        incoming.sent = Sent::of::<T>(bytes);
+        agreed(&incoming.parts, bytes, incoming.sent.as_ref(), body)
+    }
+}
+
 impl<T: DeserializeOwned + Default + ToSchema + Send> Argument for OptionalBody<T> {
     async fn take(incoming: &mut Incoming) -> Result<OptionalBody<T>, Problem> {
         let bytes = incoming.read().await?;
-        let body = or_default(&incoming.parts.headers, &bytes).map(OptionalBody);
-        incoming.sent = Sent::of::<T>(&bytes);
-        agreed(&incoming.parts, &bytes, incoming.sent.as_ref(), body)
+        Self::from_bytes(incoming, &bytes)
+    }
+}
+
+/// What is read of a body that has come whole.
+pub trait FromBytes: Sized {
+    fn from_bytes(incoming: &mut Incoming, bytes: &Bytes) -> Result<Self, Problem>;
+}
+
+/// A body with the bytes that it was read from: for an operation that refuses some of the members that its type does not know.
+pub struct AsSent<B> {
+    pub body: B,
+    pub bytes: Bytes,
+}
+
+impl<B: Describe> Describe for AsSent<B> {
+    fn describe(into: &mut Description) {
+        B::describe(into);
+    }
+}
+
+impl<B: FromBytes + Describe + Send> Argument for AsSent<B> {
+    async fn take(incoming: &mut Incoming) -> Result<AsSent<B>, Problem> {
+        let bytes = incoming.read().await?;
+        let body = B::from_bytes(incoming, &bytes)?;
+        Ok(AsSent { body, bytes })
     }
 }
 

@@ -126,7 +126,7 @@ pub use answer::{
     Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, Found, Grouped, List,
     Prepared, PreparedData, Ran, Slice, Whole,
 };
-pub use body::{Body, Change, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
+pub use body::{AsSent, Body, Change, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
 pub use caller::Caller;
 pub use describe::Either;
 pub use fields::{Patch, Text};

@@ -2,7 +2,9 @@ use crate::products::own;
 use crate::refusals::{INVALID_PARAMETER, INVALID_STATE, PRIVACY_THRESHOLD, VALIDATION_ERROR};
 use crate::runs::{Params, refusal};
 use crate::words;
-use crate::{AnyObject, ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem};
+use crate::{
+    AnyObject, ApiState, AsSent, Body, Caller, Data, FieldError, Operation, Path, Problem,
+};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -114,8 +116,9 @@ pub async fn scan_asset_column(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
-    Body(body): Body<ScanIn>,
+    sent: AsSent<Body<ScanIn>>,
 ) -> Result<Data<ScanOut>, Problem> {
+    let Body(body) = sent.body;
     let mut errors = Vec::new();
     if body.column.is_empty() || body.column.chars().count() > COLUMN_CHARS_MAX {
         let message = format!("must have 1 to {COLUMN_CHARS_MAX} characters");
@@ -131,7 +134,8 @@ pub async fn scan_asset_column(
         return Err(Problem::fields(VALIDATION_ERROR, errors));
     };
     let asset = own(&api, &caller, &id).await?;
-    let params = Params::Json(body.params.unwrap_or_default());
+    let (beside, parameters) = (["column", "limit"], &asset.plan.parameters);
+    let params = Params::of_members(body.params, &sent.bytes, &beside, parameters)?;
     let scanned = scan::scan(api.app(), &asset, &body.column, rows, &params.raw()).await;
     let scanned = scanned.map_err(refusal("asset", id.as_str()))?;
     Ok(Data(ScanOut::new(body.column, scanned)))

@@ -1,8 +1,8 @@
 use super::shape::AssetOut;
-use crate::products::{find, show};
+use crate::products::{find, own, show};
 use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::{ExecuteIn, Params, answer, payer, unpublished};
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
+use crate::{ApiState, AsSent, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use souk_app::publish;
 use souk_domain::ids::{AssetId, CompanyId};
@@ -23,10 +23,12 @@ pub async fn publish_asset(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
-    OptionalBody(body): OptionalBody<ExecuteIn>,
+    sent: AsSent<OptionalBody<ExecuteIn>>,
 ) -> Result<Data<AssetOut>, Problem> {
     let before = find(&mut *api.db().read().await?, caller.company(), &id).await?;
-    let params = Params::Json(body.params.unwrap_or_default());
+    let OptionalBody(body) = sent.body;
+    let asset = own(&api, &caller, &id).await?;
+    let params = Params::of_members(body.params, &sent.bytes, &[], &asset.plan.parameters)?;
     publish::asset(
         api.app(),
         caller.company(),

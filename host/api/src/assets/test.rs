@@ -2,11 +2,15 @@ use crate::products::own;
 use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
 use crate::runs::shape::AssetAnswer;
 use crate::runs::{ExecuteIn, Params, answer_of, payer, refusal};
-use crate::{ApiState, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query};
+use crate::{
+    ApiState, AsSent, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query,
+};
 use axum::extract::State;
+use souk_app::products::AssetSnapshot;
 use souk_app::run::Purpose;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
+use souk_store::Cached;
 
 pub const OPERATION: Operation = Operation::post("test_asset", "/companies/{company_id}/assets/{asset_id}/test")
     .about("Assets", "Try an own asset")
@@ -33,15 +37,13 @@ pub async fn test_asset(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
-    OptionalBody(body): OptionalBody<ExecuteIn>,
+    sent: AsSent<OptionalBody<ExecuteIn>>,
 ) -> Result<Prepared<AssetAnswer>, Problem> {
-    run(
-        &api,
-        &caller,
-        &id,
-        Params::Json(body.params.unwrap_or_default()),
-    )
-    .await
+    let OptionalBody(body) = sent.body;
+    let asset = own(&api, &caller, &id).await?;
+    let parameters = &asset.plan.parameters;
+    let params = Params::of_members(body.params, &sent.bytes, &["limit"], parameters)?;
+    run(&api, &caller, &asset, &params).await
 }
 
 /// The same, with parameters in the query.
@@ -51,21 +53,21 @@ pub async fn test_asset_defaults(
     Path((_, id)): Path<(CompanyId, AssetId)>,
     Query(query): Query<Open<()>>,
 ) -> Result<Prepared<AssetAnswer>, Problem> {
-    run(&api, &caller, &id, Params::of_query(query.rest)).await
+    let asset = own(&api, &caller, &id).await?;
+    run(&api, &caller, &asset, &Params::of_query(query.rest)).await
 }
 
 async fn run(
     api: &ApiState,
     caller: &Caller,
-    id: &AssetId,
-    params: Params,
+    asset: &Cached<AssetSnapshot>,
+    params: &Params,
 ) -> Result<Prepared<AssetAnswer>, Problem> {
-    let asset = own(api, caller, id).await?;
     let mut payer = payer(caller, None);
     // Platform staff test as the company they act in.
     payer.company = caller.company();
-    answer_of(api, &asset, &params, &payer, Purpose::Test)
+    answer_of(api, asset, params, &payer, Purpose::Test)
         .await
         .map(Prepared::new)
-        .map_err(refusal("asset", id.as_str()))
+        .map_err(refusal("asset", asset.row.id.as_str()))
 }

@@ -58,6 +58,20 @@ impl Params {
         Ok(Params::Json(body.params.unwrap_or_default()))
     }
 
+    /// The `params` of a body that has none beside them. `own`: which other members the operation has.
+    pub fn of_members(
+        params: Option<Map<String, Value>>,
+        body: &[u8],
+        own: &[&str],
+        parameters: &[Parameter],
+    ) -> Result<Params, Problem> {
+        let params = params.unwrap_or_default();
+        if params.is_empty() {
+            beside_params(body, own, parameters)?;
+        }
+        Ok(Params::Json(params))
+    }
+
     /// `params.name=value`, or `name=value` for short. A name that the asset does not know is refused
     /// when the parameters are bound.
     pub fn of_query(rest: Vec<(String, String)>) -> Params {
@@ -105,7 +119,7 @@ pub async fn asset<T>(
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
     if matches!(&params, Params::Json(members) if members.is_empty()) {
-        beside_params(&raw.bytes, &asset.plan.parameters)?;
+        beside_params(&raw.bytes, &[], &asset.plan.parameters)?;
     }
     let attempt = once(api, caller, raw, id.as_str(), timeout, |ticket| {
         let (api, caller, id) = (api.clone(), caller.clone(), id.clone());
@@ -133,8 +147,8 @@ const NO_PARAMETERS: [&str; 3] = ["params", "company_id", "asset_id"];
 const MISNOMERS: [&str; 2] = ["param", "parameters"];
 
 /// Members that nobody knows are ignored, but for those that were meant as parameters: who sends `{"season": 2024}` would pay for the answer of
-/// another season.
-fn beside_params(body: &[u8], parameters: &[Parameter]) -> Result<(), Problem> {
+/// another season. `own` is what else the operation knows.
+fn beside_params(body: &[u8], own: &[&str], parameters: &[Parameter]) -> Result<(), Problem> {
     // What is no object was refused before, and an absent body has no members.
     let Ok(members) = serde_json::from_slice::<HashMap<String, IgnoredAny>>(body) else {
         return Ok(());
@@ -147,7 +161,8 @@ fn beside_params(body: &[u8], parameters: &[Parameter]) -> Result<(), Problem> {
         .iter()
         .map(Parameter::name)
         .chain(misnamed)
-        .filter(|name| members.contains_key(*name) && !NO_PARAMETERS.contains(name))
+        .filter(|name| !NO_PARAMETERS.contains(name) && !own.contains(name))
+        .filter(|name| members.contains_key(*name))
         .map(|name| {
             // Of a misnomer that is not a parameter's name itself, some parameter serves as an example.
             let known = parameters.iter().find(|known| known.name() == name);
