@@ -103,7 +103,7 @@ async fn no_secret_lies_in_the_data_directory() {
     let connection = seller.connection("postgres", source).await;
     let test = seller.path(&format!("/connections/{connection}/test"));
     seller.client.post(&test, json!({})).await.expect(200);
-    let hook = json!({"url": "http://127.0.0.1:1/", "events": ["credits.low"]});
+    let hook = json!({"url": "http://127.0.0.1:1/", "event_types": ["credits.low"]});
     let hook = seller.client.post(&seller.path("/webhooks"), hook).await;
     let hook = hook.expect(201).text("/data/secret");
     assert!(host.stop().await.success());

@@ -451,6 +451,42 @@ async fn bad_webhooks_are_refused() {
     assert_eq!(listed.at("/data").as_array().map(Vec::len), Some(5));
 }
 
+/// Whoever misspells `event_types` is told so, and not of everything; all else that nobody knows is ignored.
+#[tokio::test]
+async fn misspelt_event_types_are_refused() {
+    let company = host().await.company(&unique("misspelt")).await;
+    let hooks = company.path("/webhooks");
+    let url = "https://1.1.1.1/x";
+    let made = json!({"url": url, "event_types": ["credits.low"], "content_type": "json"});
+    let made = company.client.post(&hooks, made).await.expect(201);
+    let hook = format!("{hooks}/{}", made.text("/data/id"));
+    for name in ["events", "event_type", "eventTypes", "topics", "types"] {
+        let created = company
+            .client
+            .post(&hooks, json!({"url": url, name: ["credits.low"]}));
+        let changed = company
+            .client
+            .patch(&hook, json!({name: ["api_key.revoked"]}));
+        for refused in [created.await, changed.await] {
+            let refused = refused.expect_error(400, "VALIDATION_ERROR");
+            let errors = refused.at("/error/details/errors");
+            assert_eq!(errors.as_array().map(Vec::len), Some(1), "{errors}");
+            assert_eq!(
+                (&errors[0]["field"], &errors[0]["code"]),
+                (&json!(name), &json!("unknown"))
+            );
+            let told = refused.text("/error/details/errors/0/message");
+            assert!(told.contains("event_types"), "{told}");
+        }
+    }
+    let listed = company.client.get(&hooks).await.expect(200);
+    assert_eq!(listed.at("/meta/total"), 1);
+    assert_eq!(*listed.at("/data/0/event_types"), json!(["credits.low"]));
+    // With the right name beside it, it is a member like any other.
+    let both = json!({"url": url, "event_types": ["credits.low"], "events": []});
+    company.client.post(&hooks, both).await.expect(201);
+}
+
 /// The address is judged again when it is dialled: what the operator has allowed no longer is not reached.
 #[tokio::test]
 async fn the_address_is_judged_when_it_is_dialled() {

@@ -2,7 +2,7 @@ use super::shape::WebhookOut;
 use super::{event_types, refuse};
 use crate::refusals::{CONFLICT, UNSAFE_URL};
 use crate::words;
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
+use crate::{ApiState, AsSent, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_app::webhooks::{self, Draft};
@@ -36,9 +36,10 @@ pub struct WebhookIn {
 pub async fn create_webhook(
     State(api): State<ApiState>,
     caller: Caller,
-    Body(body): Body<WebhookIn>,
+    sent: AsSent<Body<WebhookIn>>,
 ) -> Result<CreatedOnce<WebhookOut>, Problem> {
-    let event_types = match event_types(&body.event_types) {
+    let Body(body) = sent.body;
+    let event_types = match event_types(&body.event_types, &sent.bytes) {
         Ok(types) => types,
         Err(problem) => {
             let url = souk_app::webhooks::check(api.app(), &body.url).await;

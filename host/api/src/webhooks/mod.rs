@@ -12,11 +12,13 @@ pub mod update;
 
 use crate::refusals::{CONFLICT, UNSAFE_URL, VALIDATION_ERROR};
 use crate::{Caller, FieldError, Problem, Routes};
+use serde::de::IgnoredAny;
 use souk_app::webhooks::WebhookError;
 use souk_domain::ids::WebhookId;
 use souk_domain::webhooks::{EventType, WEBHOOKS_MAX};
 use souk_store::AnyConnection;
 use souk_store::webhooks::{self, Webhook};
+use std::collections::BTreeMap;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -44,8 +46,11 @@ fn not_found(id: &WebhookId) -> Problem {
     Problem::not_found("webhook", id.as_str())
 }
 
-/// Types by their names, each once, in the order of the documentation.
-fn event_types(names: &[String]) -> Result<Vec<EventType>, Problem> {
+/// Types by their names, each once, in the order of the documentation. `sent`: the body that they were read from.
+fn event_types(names: &[String], sent: &[u8]) -> Result<Vec<EventType>, Problem> {
+    if names.is_empty() {
+        check_misnomers(sent)?;
+    }
     let mut types = Vec::with_capacity(names.len().min(EventType::ALL.len()));
     let mut errors = Vec::new();
     for (place, name) in names.iter().enumerate() {
@@ -64,6 +69,40 @@ fn event_types(names: &[String]) -> Result<Vec<EventType>, Problem> {
     types.sort_unstable();
     types.dedup();
     Ok(types)
+}
+
+/// Members that nobody knows are ignored, but for those that were meant as `event_types`: who sends `{"events": ["credits.low"]}` would be told of
+/// everything.
+fn check_misnomers(sent: &[u8]) -> Result<(), Problem> {
+    // What is no object was refused before.
+    let Ok(members) = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(sent) else {
+        return Ok(());
+    };
+    let misnomers = members.into_keys().filter(|name| is_misnomer(name));
+    // A body has room for thousands of them.
+    let errors: Vec<FieldError> = misnomers
+        .take(EventType::ALL.len())
+        .map(|name| {
+            let message = format!(
+                "is not known here: what to be told of is named in event_types, such as [\"{}\"]",
+                EventType::ALL[0].as_str()
+            );
+            FieldError::new(name, "unknown", message)
+        })
+        .collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::fields(VALIDATION_ERROR, errors)),
+    }
+}
+
+/// `events`, `eventTypes`, `enabled_events`, `topic`, `subscriptions`: what `event_types` is called elsewhere, and may be written by mistake.
+fn is_misnomer(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let has_word = ["event", "topic", "subscri"]
+        .into_iter()
+        .any(|word| lower.contains(word));
+    name != "event_types" && (has_word || lower == "type" || lower.ends_with("types"))
 }
 
 fn refuse(error: WebhookError) -> Problem {

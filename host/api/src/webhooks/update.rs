@@ -1,9 +1,9 @@
 use super::shape::WebhookOut;
-use super::{event_types, find, refuse};
+use super::{check_misnomers, event_types, find, refuse};
 use crate::problem::both;
 use crate::refusals::UNSAFE_URL;
 use crate::words;
-use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
+use crate::{ApiState, AsSent, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, WebhookId};
@@ -44,12 +44,13 @@ pub async fn update_webhook(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, WebhookId)>,
-    Body(body): Body<WebhookPatch>,
+    sent: AsSent<Body<WebhookPatch>>,
 ) -> Result<Data<WebhookOut>, Problem> {
+    let Body(body) = sent.body;
     let event_types = match body.event_types {
-        Patch::Absent => Ok(None),
-        Patch::Null => Ok(Some(Vec::new())),
-        Patch::Value(names) => event_types(&names).map(Some),
+        Patch::Absent => check_misnomers(&sent.bytes).map(|()| None),
+        Patch::Null => event_types(&[], &sent.bytes).map(Some),
+        Patch::Value(names) => event_types(&names, &sent.bytes).map(Some),
     };
     // Before the transaction: a name is looked up.
     let url = match &body.url {
