@@ -34,10 +34,15 @@ async fn a_fault_at_the_source_costs_nothing() {
     assert_eq!(answer.at("/error/details/source_code"), "42P01");
 
     let slow = asset("SELECT count(*) + :n FROM pg_sleep(30)").await;
-    seller
+    let late = seller
         .execute(&slow, json!({}))
         .await
         .expect_error(504, "EXECUTION_TIMEOUT");
+    let said = late.text("/error/message");
+    assert!(
+        said.contains("it had 1500 ms, the asset's timeout_ms; allow it more"),
+        "{said}"
+    );
 
     let many = asset("SELECT id FROM matches WHERE id > :n").await;
     let answer = seller
@@ -57,6 +62,35 @@ async fn a_fault_at_the_source_costs_nothing() {
         answer.body
     );
     seller.execute(&failing, json!({"n": 1})).await.expect(200);
+}
+
+/// A statement that its connection allows less than its asset does is told by that limit, and to the buyer without what only the seller can change.
+#[tokio::test]
+async fn a_timeout_says_whose_limit_it_was() {
+    let league = league().await;
+    let seller = &league.seller;
+    let connection = seller.path(&format!("/connections/{}", league.connection));
+    let short = json!({"statement_timeout_ms": 500});
+    seller.client.patch(&connection, short).await.expect(200);
+    let sql = "SELECT count(*) FROM pg_sleep(:seconds)";
+    let parameters = json!([{"name": "seconds", "type": "number", "default": 0}]);
+    let fields = json!({"sql_logic": sql, "slug": unique("short"), "timeout_ms": 30_000, "parameters": parameters});
+    let asset = seller.asset(&league.connection, fields).await;
+    seller.publish(&asset, 1).await;
+    let buyer = host().await.buyer(&unique("patient"), 10).await;
+    for (caller, advice) in [
+        (seller, "; allow it more, or ask the source for less"),
+        (&buyer, "; ask for less, or tell the seller"),
+    ] {
+        let late = caller.execute(&asset, json!({"seconds": 20})).await;
+        let late = late.expect_error(504, "EXECUTION_TIMEOUT");
+        assert_eq!(late.at("/error/details/fault_code"), "statement_timeout");
+        let said = late.text("/error/message");
+        assert!(said.contains("connection's statement_timeout_ms"), "{said}");
+        assert!(said.contains("the asset's timeout_ms is 30000"), "{said}");
+        assert!(said.ends_with(advice), "{said}");
+    }
+    assert_eq!(buyer.balance().await, 10);
 }
 
 /// The source's own words go to the owner of the connection only.

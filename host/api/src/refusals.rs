@@ -164,7 +164,7 @@ catalogue! {
         SOURCE_UNAVAILABLE: "the seller's source is away, and says for how long",
     }
     504 {
-        EXECUTION_TIMEOUT: "the source did not answer in time",
+        EXECUTION_TIMEOUT: "the source did not answer in time: it had 10000 ms, the asset's timeout_ms; ask for less, or tell the seller",
     }
 }
 

@@ -162,8 +162,13 @@ pub(crate) async fn sample(
 ) -> Result<Released, Failure> {
     let bound = bind(asset, given, true)?;
     let execution = ExecutionId::generate_at(payer.now);
-    let deadline = Instant::now() + asset.timeout;
+    let started = Instant::now();
+    let deadline = started + asset.timeout;
     released(app, asset, &bound, payer, &execution, deadline)
         .await
-        .map_err(|cause| run::failure(&asset.sold(), payer, &execution, cause))
+        .map_err(|cause| {
+            let sold = asset.sold();
+            let cause = run::late(&sold, started.elapsed(), cause);
+            run::failure(&sold, payer, &execution, cause)
+        })
 }

@@ -28,7 +28,7 @@ use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::preview;
 use crate::products::{EndpointSnapshot, Learned, PageStatement};
-use crate::run::{About, Payer, Purpose, Run};
+use crate::run::{self, About, Payer, Purpose, Run};
 use asked::{Asked, PAGE_BYTES_MAX};
 pub use choice::Choice;
 use cursor::Position;
@@ -311,8 +311,11 @@ pub async fn test(
     limit: u32,
     head: &'static [u8],
 ) -> Result<Tested, Failure> {
-    let refuse = |cause: Cause| Failure::before(true, cause);
     let started = Instant::now();
+    let refuse = |cause: Cause| {
+        let cause = run::late(&endpoint.sold(), started.elapsed(), cause);
+        Failure::before(true, cause)
+    };
     let deadline = started + endpoint.timeout;
     let owner = &endpoint.row.company_id;
     let mut learned = learn(app, endpoint, owner, deadline)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::products::ProductStatus;
+use souk_sandbox::{Fault, FaultKind};
 use souk_store::executions::{Billing, Ended, Outcome, Run as Record};
 
 use crate::App;
@@ -120,6 +121,7 @@ impl<'a> Run<'a> {
 
     /// Step five after a failure, which is recorded.
     pub fn fail(&self, cause: Cause) -> Failure {
+        let cause = late(&self.sold, self.started.elapsed(), cause);
         let failure = failure(&self.sold, self.payer, &self.execution, cause);
         let outcome = Outcome::Failed {
             code: failure.class().as_str().into(),
@@ -234,6 +236,34 @@ fn record(
 
 fn micros(elapsed: Duration) -> i64 {
     i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// What comes too late after this many hundredths of a product's time has met that: what is left is told to a source in its own units, and its
+/// word takes its way.
+const NEARLY_ALL: u128 = 90;
+
+/// Says of what came too late how long was waited, and whose limit that was: its owner could not know which one to change.
+pub(crate) fn late(sold: &Sold<'_>, waited: Duration, cause: Cause) -> Cause {
+    let fault = match cause {
+        Cause::Fault(fault) if fault.kind == FaultKind::Timeout => fault,
+        other => return other,
+    };
+    let kind = sold.product.product_type().as_str();
+    let (waited_ms, timeout_ms) = (waited.as_millis(), sold.timeout.as_millis());
+    let how_long = match fault.code.as_str() {
+        _ if waited_ms * 100 >= timeout_ms * NEARLY_ALL => {
+            format!("it had {timeout_ms} ms, the {kind}'s timeout_ms")
+        }
+        "statement_timeout" => format!(
+            "after {waited_ms} ms it met its data connection's statement_timeout_ms, or a limit of the source's own; the {kind}'s timeout_ms is \
+             {timeout_ms}"
+        ),
+        _ => format!("it ended after {waited_ms} ms; the {kind}'s timeout_ms is {timeout_ms}"),
+    };
+    Cause::Fault(Fault {
+        message: format!("{}: {how_long}", fault.message),
+        ..fault
+    })
 }
 
 /// What is said of a run that had begun.

@@ -21,6 +21,7 @@ use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{Action, AssetSnapshot};
 use crate::release::Policy;
+use crate::run;
 
 pub const ROWS_DEFAULT: u32 = 1_000;
 pub const ROWS_MAX: u32 = 5_000;
@@ -76,7 +77,11 @@ pub async fn scan(
     rows: u32,
     given: &[(&str, Raw<'_>)],
 ) -> Result<Scan, Failure> {
-    let refuse = |cause: Cause| Failure::before(true, cause);
+    let started = Instant::now();
+    let refuse = |cause: Cause| {
+        let cause = run::late(&asset.sold(), started.elapsed(), cause);
+        Failure::before(true, cause)
+    };
     let plan = &asset.plan;
     let dialect = plan.dialect.filter(|dialect| *dialect != Dialect::Opaque);
     let (Action::Query { text, bindings }, Some(dialect)) = (&plan.action, dialect) else {
@@ -91,7 +96,7 @@ pub async fn scan(
         .iter()
         .filter_map(|index| Some(declared(plan.parameters.get(*index)?, bound.get(*index)?)))
         .collect();
-    let deadline = Instant::now() + asset.timeout;
+    let deadline = started + asset.timeout;
     let row = &asset.row;
     let source = source(app, &row.company_id, &row.written.connection_id)
         .await

@@ -91,7 +91,8 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
         let problem = Problem::busy(seconds).worded(fault.message.clone());
         return told(problem).detail("exhausted", fault.code.as_str());
     }
-    let mut problem = told(Problem::of(refusal, message(fault, class))).detail("charged", false);
+    let mut problem =
+        told(Problem::of(refusal, message(fault, class, owner))).detail("charged", false);
     if let Some(detail) = &fault.detail {
         problem = problem.caused_by(cut_for_log(detail));
     }
@@ -111,8 +112,15 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
 }
 
 /// What happened, and what to do about it where the caller can: whoever has noticed that a source is away, or its wire broke, says only that.
-fn message(fault: &Fault, class: Class) -> String {
+fn message(fault: &Fault, class: Class, owner: bool) -> String {
     match (class, fault.kind) {
+        (Class::Timeout, _) if owner => {
+            format!(
+                "{}; allow it more, or ask the source for less",
+                fault.message
+            )
+        }
+        (Class::Timeout, _) => format!("{}; ask for less, or tell the seller", fault.message),
         (Class::Source | Class::SellerApi, FaultKind::Unreachable) => {
             format!("{}; try again", fault.message)
         }

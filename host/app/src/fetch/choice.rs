@@ -21,6 +21,7 @@ use crate::binding::value;
 use crate::definition::Field;
 use crate::failure::Cause;
 use crate::products::{Chosen, EndpointSnapshot, Learned, Shape};
+use crate::run;
 
 /// Values of one `[in]`.
 const IN_VALUES_MAX: usize = 100;
@@ -64,8 +65,11 @@ pub async fn check<'a>(
     let late;
     let learned = match endpoint.learned() {
         None if errors.is_empty() && needs_learning(endpoint, &used) => {
-            let deadline = Instant::now() + endpoint.timeout;
-            late = Box::pin(learn(app, endpoint, caller, deadline)).await?;
+            let started = Instant::now();
+            let deadline = started + endpoint.timeout;
+            late = Box::pin(learn(app, endpoint, caller, deadline))
+                .await
+                .map_err(|cause| run::late(&endpoint.sold(), started.elapsed(), cause))?;
             Some(endpoint.keep_learned(late))
         }
         known => known,
