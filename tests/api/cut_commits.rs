@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::cut_commits::{CommitWire, Cut};
-use souk_tests::{Answer, Client, Company, PgCluster, TestHost, guests};
+use souk_tests::{Answer, Client, Company, PgCluster, Receiver, TestHost, guests};
 
 use crate::charges::slow_asset;
 use crate::sqlite_source::dataset;
 use crate::unique;
 use crate::voids::{books, until};
+use crate::webhooks::{Hook, QUIET, revoke_a_key};
 
 /// Statements of the transactions whose commits are cut, in the order of a first paid run with a key.
 const CLAIM: &str = "INSERT INTO idempotency";
@@ -19,6 +20,8 @@ const PURCHASE: &str = "INSERT INTO purchases";
 const CHARGE: &str = "INSERT INTO transactions";
 /// Of an answer that is kept when what it tells of is committed.
 const KEEP: &str = "UPDATE idempotency";
+/// Of work that has come due, by which a host has it for a minute at least.
+const LEASE: &str = "lease_until = $4";
 
 const PRICE: i64 = 3;
 /// A host looks again after two seconds; a loaded machine gets a multiple.
@@ -276,19 +279,45 @@ async fn what_is_made_is_made_once_whatever_becomes_of_its_answer() {
     }
 }
 
-/// What an alert has spent counts once against what it may spend in a day, also where that was written down without an answer.
+/// A delivery that was claimed without an answer is attempted, once, before its lease has ended.
+#[tokio::test]
+async fn a_delivery_whose_claim_is_cut_arrives_once() {
+    let (wire, host) = host().await;
+    for side in Cut::BOTH {
+        let company = host.company(&unique("told")).await;
+        let receiver = Receiver::start().await;
+        let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+        let before = wire.cuts();
+        wire.cut(side, LEASE);
+        revoke_a_key(&company).await;
+        receiver.wait_for(1).await;
+        assert_eq!(wire.cuts() - before, 1, "{side:?}");
+        let is_delivered = |delivery: &Value| delivery["status"] == "delivered";
+        let delivery = hook.delivery(&company, is_delivered).await;
+        assert_eq!(delivery["attempts"], 1, "{side:?}");
+        tokio::time::sleep(QUIET).await;
+        assert_eq!(receiver.received().len(), 1, "{side:?}");
+    }
+}
+
+/// What an alert has spent counts once against what it may spend in a day, also where that was written down without an answer; and where its claim was
+/// not answered it is evaluated before its lease has ended.
 #[tokio::test]
 async fn what_an_alert_spends_counts_once() {
     let (wire, host) = host().await;
     let seller = host.company("seller").await;
     let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
-    for side in Cut::BOTH {
+    let cuts = [LEASE, "SET spent_credits"];
+    for (statement, side) in cuts
+        .into_iter()
+        .flat_map(|cut| Cut::BOTH.map(|side| (cut, side)))
+    {
         let buyer = host.buyer(&unique("watching"), 10).await;
         let path = buyer.path(&format!("/users/{}/alerts", buyer.user_id));
         let condition = json!({"operator": "gt", "threshold": 1_000_000});
         let body = json!({"name": "n", "asset_id": asset, "condition": condition, "check_interval_seconds": 31 * 86_400});
         let before = wire.cuts();
-        wire.cut(side, "SET spent_credits");
+        wire.cut(side, statement);
         // It is evaluated at once.
         let alert = buyer.client.post(&path, body).await.expect(201);
         let alert = buyer.path(&format!("/alerts/{}", alert.text("/data/id")));
@@ -298,13 +327,13 @@ async fn what_an_alert_spends_counts_once() {
             !shown.at("/data/last_checked_at").is_null()
         };
         while wire.cuts() == before || !is_checked().await {
-            assert!(begun.elapsed() < SEEN_WITHIN, "{side:?}");
+            assert!(begun.elapsed() < SEEN_WITHIN, "{side:?} {statement}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         tokio::time::sleep(LOOKED_AGAIN).await;
         let shown = buyer.client.get(&alert).await.expect(200);
         let spent = shown.at("/data/credits_spent_today");
-        assert_eq!(spent, PRICE, "{side:?}: {}", shown.body);
+        assert_eq!(spent, PRICE, "{side:?} {statement}: {}", shown.body);
         until(&buyer.client, &buyer, (10 - PRICE, 0, 1)).await;
     }
     is_balanced(&host).await;

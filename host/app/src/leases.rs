@@ -6,7 +6,7 @@
 //! no promised order: an attempt whose end was lost is made again. Start reading at [`Loop::run`].
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,8 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Due<Self>>, StoreError>> + Send;
 
-    /// `None`: another host was faster, or there is nothing to attempt any more.
+    /// `None`: another host was faster, or there is nothing to attempt any more. Whoever has the claim already may take it again: the commit of that was
+    /// not answered.
     fn claim(
         &self,
         write: &mut Write,
@@ -96,6 +97,16 @@ pub(crate) struct Due<K: Kind> {
     pub concerns: Vec<(K::Concerned, usize)>,
 }
 
+/// A piece of work that is this host's, and whom it concerns.
+type Taken<K> = (<K as Kind>::Claimed, Vec<<K as Kind>::Concerned>);
+
+impl<K: Kind> Due<K> {
+    fn taken(&self, claimed: K::Claimed) -> Taken<K> {
+        let concerned = self.concerns.iter().map(|(who, _)| who.clone());
+        (claimed, concerned.collect())
+    }
+}
+
 impl<K: Kind<Concerned = CompanyId>> Due<K> {
     /// One that concerns its company alone, which may have `most` attempts in flight.
     pub fn of(found: souk_store::leases::Due<K::Id>, most: usize) -> Due<K> {
@@ -125,6 +136,7 @@ pub(crate) async fn start<K: Kind>(
         attempts: JoinSet::new(),
         in_flight: HashMap::new(),
         ended: Vec::new(),
+        unclaimed: Vec::new(),
     };
     Ok(Background::start(K::WHAT, |stopped| {
         tokio::spawn(kind.beside(stopped.clone()));
@@ -143,6 +155,9 @@ struct Loop<K: Kind> {
     /// Not written down yet: at most [`Kind::IN_FLIGHT_MAX`] and what an unavailable store has held up, which counts as in flight. With whether a
     /// commit of it was not answered.
     ended: Vec<(K::Ended, bool)>,
+    /// What was to be claimed when the store failed, which may have been in the middle of the commit: these may have a lease of this host, and are found
+    /// by nobody until that has ended.
+    unclaimed: Vec<Due<K>>,
 }
 
 impl<K: Kind> Loop<K> {
@@ -192,8 +207,11 @@ impl<K: Kind> Loop<K> {
     /// Writes down what has ended and takes what is due, in one transaction; then begins what was taken.
     async fn turn(&mut self, stopping: bool) -> Result<(), StoreError> {
         let now = self.app.clock.now();
+        // What may have been done is done again before anything else: an end that is written down again shall not meet a new claim.
+        let is_again = self.ended.iter().any(|(_, is_again)| *is_again);
         let due = match stopping {
             true => Vec::new(),
+            false if is_again || !self.unclaimed.is_empty() => std::mem::take(&mut self.unclaimed),
             false => self.due(now).await?,
         };
         if due.is_empty() && self.ended.is_empty() {
@@ -213,14 +231,13 @@ impl<K: Kind> Loop<K> {
                 let mut claimed = Vec::with_capacity(due.len());
                 for piece in &due {
                     let taken = self.kind.claim(write, &piece.id, &self.claim(now)).await?;
-                    claimed.extend(taken.map(|taken| (taken, piece)));
+                    claimed.extend(taken.map(|taken| piece.taken(taken)));
                 }
                 is_written = true;
                 Ok(claimed)
             })
             .await;
         if is_written && claimed.is_err() {
-            // What it claimed is attempted when its lease has ended, if the commit went through.
             for (_, is_again) in &mut self.ended {
                 *is_again = true;
             }
@@ -230,16 +247,21 @@ impl<K: Kind> Loop<K> {
             // It would be refused again and again.
             Err(error) if error.is_refusal() => {
                 tracing::error!(%error, "{} could not be written down together", K::WHAT);
-                self.record_each(now).await?;
-                self.claim_each(&due, now).await
+                if let Err(error) = self.record_each(now).await {
+                    self.unclaimed = due;
+                    return Err(error);
+                }
+                self.claim_each(due, now).await
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                self.unclaimed = due;
+                return Err(error);
+            }
         };
         self.ended.clear();
-        for (claimed, piece) in claimed {
+        for (claimed, concerned) in claimed {
             let task = self.attempts.spawn(self.kind.clone().attempt(claimed));
-            let concerned = piece.concerns.iter().map(|(who, _)| who.clone());
-            self.in_flight.insert(task.id(), concerned.collect());
+            self.in_flight.insert(task.id(), concerned);
         }
         Ok(())
     }
@@ -252,15 +274,12 @@ impl<K: Kind> Loop<K> {
         }
     }
 
-    /// Takes what is due piece by piece: what the store refuses is left, so that the others do not wait with it. Of what is left when the store has
-    /// no time, the next turn takes some.
-    async fn claim_each<'d>(
-        &self,
-        due: &'d [Due<K>],
-        now: Timestamp,
-    ) -> Vec<(K::Claimed, &'d Due<K>)> {
+    /// Takes what is due piece by piece: what the store refuses is left, so that the others do not wait with it. What is left when the store has
+    /// no time waits for the next turn.
+    async fn claim_each(&mut self, due: Vec<Due<K>>, now: Timestamp) -> Vec<Taken<K>> {
         let mut claimed = Vec::new();
-        for piece in due {
+        let mut left = VecDeque::from(due);
+        while let Some(piece) = left.pop_front() {
             let taken = self
                 .app
                 .db
@@ -269,12 +288,14 @@ impl<K: Kind> Loop<K> {
                 })
                 .await;
             match taken {
-                Ok(taken) => claimed.extend(taken.map(|taken| (taken, piece))),
+                Ok(taken) => claimed.extend(taken.map(|taken| piece.taken(taken))),
                 Err(error) if error.is_refusal() => {
                     tracing::error!(%error, "one of the {} could not be taken", K::WHAT);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "{} wait for the store", K::WHAT);
+                    self.unclaimed.push(piece);
+                    self.unclaimed.extend(left);
                     break;
                 }
             }
@@ -401,6 +422,7 @@ mod tests {
             number: &u32,
             _: &Claim<'_>,
         ) -> Result<Option<u32>, StoreError> {
+            self.is_there()?;
             refuse(*number)?;
             Ok(Some(*number))
         }
@@ -421,9 +443,7 @@ mod tests {
             _: Timestamp,
             _: bool,
         ) -> Result<(), StoreError> {
-            if self.is_busy {
-                return Err(StoreError::Busy);
-            }
+            self.is_there()?;
             refuse(*ended)?;
             self.recorded.lock().push(*ended);
             Ok(())
@@ -431,6 +451,15 @@ mod tests {
 
         async fn release_all(&self, _: &mut Write) -> Result<(), StoreError> {
             Ok(())
+        }
+    }
+
+    impl Numbers {
+        fn is_there(&self) -> Result<(), StoreError> {
+            match self.is_busy {
+                true => Err(StoreError::Busy),
+                false => Ok(()),
+            }
         }
     }
 
@@ -478,6 +507,7 @@ mod tests {
             attempts: JoinSet::new(),
             in_flight: HashMap::new(),
             ended: [3, REFUSED, 1].map(|ended| (ended, false)).into(),
+            unclaimed: Vec::new(),
         };
         work.kind.is_busy = true;
         assert!(matches!(work.turn(false).await, Err(StoreError::Busy)));
@@ -503,5 +533,45 @@ mod tests {
         assert_eq!(taken, [5, 6]);
         // 7 was in the transaction that was refused, too.
         assert_eq!(work.kind.recorded.lock()[4..], [7, 7]);
+    }
+
+    /// What was to be claimed when the store failed is claimed before anything else, though nobody finds it: the store may have leased it.
+    #[tokio::test]
+    async fn what_may_have_been_claimed_is_claimed_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut work = Loop {
+            app: app(directory.path()).await,
+            kind: Numbers {
+                due: vec![5, 6],
+                is_busy: true,
+                ..Numbers::default()
+            },
+            claimant: "a host".to_owned(),
+            attempts: JoinSet::new(),
+            in_flight: HashMap::new(),
+            ended: Vec::new(),
+            unclaimed: Vec::new(),
+        };
+        for _ in 0..2 {
+            assert!(matches!(work.turn(false).await, Err(StoreError::Busy)));
+            work.kind.due = vec![7];
+        }
+        work.kind.is_busy = false;
+        for expected in [vec![5, 6], vec![7]] {
+            work.turn(false).await.unwrap();
+            let mut taken = Vec::new();
+            while let Some(ended) = work.attempts.join_next().await {
+                taken.push(ended.unwrap());
+            }
+            taken.sort_unstable();
+            assert_eq!(taken, expected);
+        }
+        // What was written down without an answer is written down again before anything is claimed.
+        work.ended.push((8, true));
+        work.turn(false).await.unwrap();
+        assert_eq!(*work.kind.recorded.lock(), [8]);
+        assert!(work.attempts.is_empty());
+        work.turn(false).await.unwrap();
+        assert_eq!(work.attempts.len(), 1);
     }
 }

@@ -296,7 +296,7 @@ pub async fn due(
     .await
 }
 
-/// Takes an alert that is due. `None`: somebody else was first, or it is not due any more.
+/// Takes an alert that is due, again if need be. `None`: somebody else was first, or it is not due any more.
 pub async fn claim(
     write: &mut Write,
     id: &AlertId,
@@ -305,7 +305,7 @@ pub async fn claim(
     const SQL: &str = concat!(
         "UPDATE alerts
          SET claimed_by = $2, lease_until = $4
-         WHERE id = $1 AND next_check_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
+         WHERE id = $1 AND next_check_at <= $3 AND (lease_until IS NULL OR lease_until <= $3 OR claimed_by = $2)
          RETURNING ",
         columns!()
     );

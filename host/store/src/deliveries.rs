@@ -187,7 +187,7 @@ pub async fn waiting(db: &mut AnyConnection) -> Result<(i64, Option<Timestamp>),
     Ok((row.number("waiting")?, row.time_opt("first")?))
 }
 
-/// Takes a delivery that is due. `None`: somebody else was first, or it is not due any more.
+/// Takes a delivery that is due, again if need be, which is no other attempt. `None`: somebody else was first, or it is not due any more.
 pub async fn claim(
     write: &mut Write,
     id: &DeliveryId,
@@ -195,8 +195,9 @@ pub async fn claim(
 ) -> Result<Option<Delivery>, StoreError> {
     const SQL: &str = concat!(
         "UPDATE webhook_deliveries
-         SET claimed_by = $2, lease_until = $4, attempts = attempts + 1, last_attempt_at = $3
-         WHERE id = $1 AND status = 'pending' AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
+         SET claimed_by = $2, lease_until = $4, last_attempt_at = $3,
+             attempts = attempts + CASE WHEN claimed_by = $2 AND lease_until > $3 THEN 0 ELSE 1 END
+         WHERE id = $1 AND status = 'pending' AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3 OR claimed_by = $2)
          RETURNING ",
         columns!()
     );

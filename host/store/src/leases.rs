@@ -53,7 +53,8 @@ where
     due.collect()
 }
 
-/// `sql`: gives the piece `$1`, if it is due at `$3` and nobody has it, to the host `$2` until `$4`, and returns what `read` reads.
+/// `sql`: gives the piece `$1`, if it is due at `$3` and nobody else has it, to the host `$2` until `$4`, and returns what `read` reads. A host may have it
+/// already without knowing, where the commit of its claim was not answered.
 pub(crate) async fn claim<T>(
     write: &mut Write,
     sql: &'static str,

@@ -72,15 +72,16 @@ pub async fn due(
     .await
 }
 
-/// Takes an object to delete it. `None`: somebody else was first, or a file names it.
+/// Takes an object to delete it, again if need be, which is no other attempt. `None`: somebody else was first, or a file names it.
 pub async fn claim(
     write: &mut Write,
     upload: &FileId,
     claim: &Claim<'_>,
 ) -> Result<Option<Unnamed>, StoreError> {
     const SQL: &str = "UPDATE unnamed_objects
-         SET claimed_by = $2, lease_until = $4, attempts = attempts + 1
-         WHERE upload_id = $1 AND due_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
+         SET claimed_by = $2, lease_until = $4,
+             attempts = attempts + CASE WHEN claimed_by = $2 AND lease_until > $3 THEN 0 ELSE 1 END
+         WHERE upload_id = $1 AND due_at <= $3 AND (lease_until IS NULL OR lease_until <= $3 OR claimed_by = $2)
            AND NOT EXISTS (SELECT 1 FROM files WHERE files.upload_id = unnamed_objects.upload_id)
          RETURNING upload_id, company_id, attempts";
     leases::claim(write, SQL, upload.as_str(), claim, from_row).await

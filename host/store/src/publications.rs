@@ -136,7 +136,7 @@ pub async fn due(
     .await
 }
 
-/// Takes a publication that is due. `None`: somebody else was first, or it is not due any more.
+/// Takes a publication that is due, again if need be, which is no other attempt. `None`: somebody else was first, or it is not due any more.
 pub async fn claim(
     write: &mut Write,
     id: &PublicationId,
@@ -144,8 +144,9 @@ pub async fn claim(
 ) -> Result<Option<Publication>, StoreError> {
     const SQL: &str = concat!(
         "UPDATE publications
-         SET claimed_by = $2, lease_until = $4, attempts = attempts + 1, last_attempt_at = $3
-         WHERE id = $1 AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
+         SET claimed_by = $2, lease_until = $4, last_attempt_at = $3,
+             attempts = attempts + CASE WHEN claimed_by = $2 AND lease_until > $3 AND attempts > 0 THEN 0 ELSE 1 END
+         WHERE id = $1 AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3 OR claimed_by = $2)
          RETURNING ",
         columns!()
     );

@@ -165,6 +165,25 @@ async fn mails_wait_by_turns() {
     }
 }
 
+/// Whoever has claimed an alert may claim it again, where the commit of that was not answered, and nobody else may.
+#[tokio::test]
+async fn a_claim_is_taken_again_by_whoever_has_it() {
+    for store in stores().await {
+        let (db, now) = (&store.db, db::now());
+        let acme = company(db, "acme").await;
+        let id = alert(db, &acme, now).await;
+        for (by, is_taken) in [(HOST, true), (HOST, true), ("another", false)] {
+            let claim = Claim {
+                by,
+                now,
+                until: now.after(LEASE),
+            };
+            let claimed = db.write(async |write| alerts::claim(write, &id, &claim).await);
+            assert_eq!(claimed.await.unwrap().is_some(), is_taken, "{}", store.name);
+        }
+    }
+}
+
 /// What an evaluation has spent counts once, also where it is written down again because the commit of that was not answered.
 #[tokio::test]
 async fn what_was_spent_counts_once() {

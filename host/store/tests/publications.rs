@@ -198,6 +198,9 @@ async fn a_publication_lives() {
             panic!("{claimed:?}")
         };
         assert_eq!(first.attempts, 1);
+        // Whoever has it may not know, where the commit of its claim was not answered.
+        let again = claim(db, &asked, by, now).await.unwrap();
+        assert_eq!(again.attempts, 1);
         assert!(!record(db, first, "somebody else", Attempted::GivenUp("x".into())).await);
         let later = now.after(Duration::from_secs(5));
         assert!(record(db, first, by, Attempted::Again(later, "down".into())).await);

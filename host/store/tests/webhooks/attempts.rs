@@ -79,6 +79,38 @@ async fn a_delivery_has_one_claimant_at_a_time() {
     }
 }
 
+/// Whoever has claimed a delivery may claim it again, where the commit of that was not answered, and has begun one attempt; nobody else may.
+#[tokio::test]
+async fn a_claim_is_taken_again_by_whoever_has_it() {
+    for store in stores().await {
+        let (market, hook) = market(&store, 0, &[]).await;
+        let id = top_up(&store.db, &market).await;
+        store
+            .db
+            .write(async |write| top_ups::settle(write, &id, "r", None, db::now()).await)
+            .await
+            .unwrap();
+        let delivery = written(&store.db, &hook).await[0].id.clone();
+        let now = support::later(db::now(), 1);
+        let claims = [
+            ("one", now, Some(1)),
+            ("one", support::later(now, 1), Some(1)),
+            ("other", support::later(now, 1), None),
+            // Its lease has ended: it may have been attempted meanwhile.
+            ("one", support::later(now, 1).after(LEASE), Some(2)),
+        ];
+        for (by, now, attempts) in claims {
+            let until = now.after(LEASE);
+            let claim = Claim { by, now, until };
+            let claimed = store
+                .db
+                .write(async |write| deliveries::claim(write, &delivery, &claim).await);
+            let claimed = claimed.await.unwrap().map(|claimed| claimed.attempts);
+            assert_eq!(claimed, attempts, "{}: {by}", store.name);
+        }
+    }
+}
+
 /// A webhook with much waiting does not keep another one's deliveries away.
 #[tokio::test]
 async fn what_is_due_is_shared_between_webhooks() {
