@@ -20,12 +20,16 @@ const PURCHASE: &str = "INSERT INTO purchases";
 const CHARGE: &str = "INSERT INTO transactions";
 /// Of an answer that is kept when what it tells of is committed.
 const KEEP: &str = "UPDATE idempotency";
+/// Of a claim that nobody works for any more.
+const RELEASE: &str = "ticket = $4 AND status IS NULL";
 /// Of work that has come due, by which a host has it for a minute at least.
 const LEASE: &str = "lease_until = $4";
 
 const PRICE: i64 = 3;
 /// A host looks again after two seconds; a loaded machine gets a multiple.
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
+/// Much longer than it takes to let go of a claim, and not as long as one lasts.
+const LET_GO_WITHIN: Duration = Duration::from_secs(15);
 /// What is looked for again has been by then, on any machine that is not overloaded.
 const LOOKED_AGAIN: Duration = Duration::from_secs(5);
 
@@ -132,22 +136,16 @@ async fn a_charge_that_nobody_knows_of_is_not_told_as_none() {
         assert_eq!(wire.cuts() - before, 1, "{}", answer.body);
         let charged = answer.at("/error/details/charged");
         assert_eq!(charged, &Value::Null, "{}", answer.body);
-        match key {
-            None => {
-                let answer = answer.expect_error(500, "INTERNAL_ERROR");
-                let execution = answer.text("/error/details/execution_id");
-                back(&wire, &buyer).await;
-                let path = buyer.path("/credits/transactions?type=charge");
-                let charges = buyer.client.get(&path).await.expect(200);
-                assert_eq!(charges.at("/data/0/execution_id"), &json!(execution));
-            }
-            // Its claim cannot be let go of, either.
-            Some(_) => {
-                answer.expect_error(503, "SERVICE_UNAVAILABLE");
-                back(&wire, &buyer).await;
-                let again = execute(&buyer, &asset, key).await.expect(200);
-                assert_eq!(again.header("idempotency-replayed"), "true");
-            }
+        // Also where its claim cannot be let go of, either.
+        let answer = answer.expect_error(500, "INTERNAL_ERROR");
+        let execution = answer.text("/error/details/execution_id");
+        back(&wire, &buyer).await;
+        let path = buyer.path("/credits/transactions?type=charge");
+        let charges = buyer.client.get(&path).await.expect(200);
+        assert_eq!(charges.at("/data/0/execution_id"), &json!(execution));
+        if key.is_some() {
+            let again = execute(&buyer, &asset, key).await.expect(200);
+            assert_eq!(again.header("idempotency-replayed"), "true");
         }
         until(&buyer.client, &buyer, (10 - 2 * PRICE, 0, 2)).await;
     }
@@ -276,6 +274,42 @@ async fn what_is_made_is_made_once_whatever_becomes_of_its_answer() {
         let all = all.at("/data").as_array().cloned().unwrap_or_default();
         let made = all.iter().filter(|key| key["name"] == "made once");
         assert_eq!(made.count(), 1, "{side:?}");
+    }
+}
+
+/// The answer to a request that is sent again and again while its key is claimed.
+async fn unclaimed(request: impl AsyncFn() -> Answer) -> Answer {
+    let begun = Instant::now();
+    loop {
+        let answer = request().await;
+        if answer.status != 409 {
+            return answer;
+        }
+        answer.expect_error(409, "IDEMPOTENCY_IN_PROGRESS");
+        assert!(begun.elapsed() < LET_GO_WITHIN, "its key is claimed");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What became of a request is told, a refusal as well as what a free run found, whatever becomes of its claim, which nobody needs any more; and its key
+/// can be sent again soon.
+#[tokio::test]
+async fn a_claim_that_is_let_go_of_hides_no_answer() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = slow_asset(&seller, PgCluster::shared().await, PRICE as u64).await;
+    for side in Cut::BOTH {
+        let poor = host.company(&unique("poor")).await;
+        let run = || execute(&poor, &asset, Some("k"));
+        let refused = cut(&wire, (side, RELEASE), run()).await;
+        refused.expect_error(402, "INSUFFICIENT_CREDITS");
+        let again = unclaimed(run).await;
+        again.expect_error(402, "INSUFFICIENT_CREDITS");
+        // Its owner's runs are free.
+        let key = unique("k");
+        let run = || execute(&seller, &asset, Some(key.as_str()));
+        cut(&wire, (side, RELEASE), run()).await.expect(200);
+        unclaimed(run).await.expect(200);
     }
 }
 

@@ -22,6 +22,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
+use souk_app::claims::{self, Written};
 use souk_app::context::carried;
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::audit::on_behalf;
@@ -167,7 +168,7 @@ where
         let _place = place;
         let done = work.await;
         if done.is_err() {
-            release(&state, &ticket).await?;
+            let_go(&state, &ticket, Written::Surely).await;
         }
         done
     })));
@@ -206,8 +207,7 @@ impl Drop for Unbegun {
         let (state, ticket, place) = (self.state.clone(), self.ticket.clone(), self.state.detach());
         let work = async move {
             let _place = place;
-            // Where the store does not take it, it lapses.
-            let _ = release(&state, &ticket).await;
+            let_go(&state, &ticket, Written::Surely).await;
         };
         runtime.spawn(carried(on_behalf(work)));
     }
@@ -245,14 +245,9 @@ async fn claim_key(
                 has_begun: false,
             })),
             (Ok(None), None) => Err(in_progress()),
-            // The claim may be there, if its commit was not answered. Whoever asks again shall not wait until it lapses.
+            // The claim may be there, if its commit was not answered.
             (Err(problem), Some(ticket)) => {
-                let taken_back = state.db().write(async |write| -> Result<_, StoreError> {
-                    store::take_back(write, &ticket).await
-                });
-                if let Err(error) = taken_back.await {
-                    tracing::debug!(%error, "a claim lapses by itself");
-                }
+                let_go(&state, &ticket, Written::Perhaps).await;
                 Err(problem)
             }
             (Err(problem), None) => Err(problem),
@@ -336,14 +331,9 @@ pub(crate) fn missing() -> Problem {
     Problem::fields(refusals::INVALID_REQUEST, vec![error])
 }
 
-async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
-    state
-        .db()
-        .write(async |write| {
-            store::release(write, ticket).await?;
-            Ok(())
-        })
-        .await
+/// What stops the host waits for it.
+async fn let_go(state: &ApiState, ticket: &Ticket, written: Written) {
+    claims::let_go(state.app(), ticket, written, state.detach()).await;
 }
 
 /// Has a handler respond at most once per key.
@@ -390,7 +380,7 @@ pub(crate) async fn respond(
 /// Keeps what was executed, and lets go of what failed.
 async fn keep(state: &ApiState, ticket: &Ticket, response: Response) -> Result<Response, Problem> {
     if !response.status().is_success() {
-        release(state, ticket).await?;
+        let_go(state, ticket, Written::Surely).await;
         return Ok(response);
     }
     let (mut parts, body) = response.into_parts();

@@ -10,6 +10,7 @@ mod background;
 pub mod backup;
 mod binding;
 pub mod bounds;
+pub mod claims;
 pub mod connections;
 pub mod connectors;
 pub mod definition;

@@ -13,12 +13,13 @@ use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, RequestId, TransactionId};
 use souk_domain::time::Timestamp;
 use souk_store::executions::{Billing, Ended, Run};
-use souk_store::idempotency::{self, KeptAnswer, Ticket};
+use souk_store::idempotency::{KeptAnswer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
 use souk_store::{Cached, StoreError};
 
 use crate::App;
+use crate::claims::{self, Written};
 use crate::failure::Cause;
 use crate::products::Sold;
 use crate::readers::Readers;
@@ -295,7 +296,8 @@ pub(crate) fn book<'a>(
         (Charge::Free { .. }, Some(ticket)) => {
             let run = record();
             Some(Box::pin(async move {
-                give_up(app, ticket).await?;
+                // Its answer is not kept: running it again costs nothing.
+                claims::let_go(app, ticket, Written::Surely, ()).await;
                 app.teller.record(&run);
                 Ok(())
             }))
@@ -334,14 +336,4 @@ async fn charge_for(
             "the charge was not booked: {error}"
         ))),
     }
-}
-
-/// The answer of a free run is not kept: running it again costs nothing.
-async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Cause> {
-    app.db
-        .write(async |tx| {
-            idempotency::release(tx, ticket).await?;
-            Ok(())
-        })
-        .await
 }
