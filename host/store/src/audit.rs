@@ -107,19 +107,20 @@ pub(crate) fn party() -> Option<Party> {
     party.ok().flatten()
 }
 
-/// Says in the transaction who is acting, if anybody is.
-pub(crate) async fn begin(write: &mut Write) -> Result<bool, StoreError> {
+/// Says in the transaction who is acting, if anybody is. Returns by what its lines are found.
+pub(crate) async fn begin(write: &mut Write) -> Result<Option<AuditId>, StoreError> {
     let Ok(act) = ACT.try_with(Arc::clone) else {
-        return Ok(false);
+        return Ok(None);
     };
     let now = Timestamp::from(SystemTime::now());
+    let id = AuditId::generate_at(now);
     let by = act.by.as_ref();
     sqlx::query(
         "INSERT INTO audit_acting (act_id, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
                                    request_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
-    .bind(AuditId::generate_at(now).as_str())
+    .bind(id.as_str())
     .bind(now.micros())
     .bind(act.company.as_ref().map(CompanyId::as_str))
     .bind(by.map(|by| by.company.as_str()))
@@ -133,7 +134,7 @@ pub(crate) async fn begin(write: &mut Write) -> Result<bool, StoreError> {
     .bind(act.request.as_str())
     .execute(&mut **write)
     .await?;
-    Ok(true)
+    Ok(Some(id))
 }
 
 /// Takes back what [`begin`] said, before the commit.
@@ -142,6 +143,20 @@ pub(crate) async fn end(write: &mut Write) -> Result<(), StoreError> {
         .execute(&mut **write)
         .await?;
     Ok(())
+}
+
+/// Whether the transaction of this act has left lines. One whose commit is still on its way is waited for. Roll back: it writes one of its own.
+pub(crate) async fn has_lines(write: &mut Write, act: &AuditId) -> Result<bool, StoreError> {
+    // A row is not seen before its commit has ended; whoever inserts the same one waits for it.
+    let inserted = sqlx::query(
+        "INSERT INTO audit_log (act_id, line, at, address, operation, method, path, request_id, subject_type, subject_id, change)
+         VALUES ($1, 1, 0, '', '', '', '', '', '', '', 'changed')
+         ON CONFLICT (act_id, line) DO NOTHING",
+    )
+    .bind(act.as_str())
+    .execute(&mut **write)
+    .await?;
+    Ok(inserted.rows_affected() == 0)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

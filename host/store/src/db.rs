@@ -5,6 +5,7 @@
 
 mod backlog;
 mod connecting;
+mod doubt;
 mod lines;
 mod postgres;
 mod reads;
@@ -101,6 +102,8 @@ enum Purpose {
     /// Charges that are in the charge log.
     Backlog,
     Holds,
+    /// Looking for one whose commit was not answered.
+    InDoubt,
 }
 
 impl Db {
@@ -259,6 +262,8 @@ impl Db {
     /// Does `work` in one transaction, which is committed when it returns `Ok` and rolled back when it fails. What it touched is announced
     /// before this returns, and what whoever is [acting](audit::acting) changed is in the audit log.
     ///
+    /// Where the connection to a server ends in the middle of the commit, it is looked for in the audit log: what is found there has been done.
+    ///
     /// An error that `work` does not pass on commits what was written before it. Never keep a transaction across a network call or a
     /// connector's run: on SQLite nobody else writes meanwhile. Whoever is cancelled before the commit was sent has written nothing.
     pub async fn write<T, E: From<StoreError>>(
@@ -273,12 +278,16 @@ impl Db {
             begun: Instant::now(),
         };
         let done = async move {
-            let is_act = audit::begin(&mut write).await?;
+            let act = audit::begin(&mut write).await?;
             let done = work(&mut write).await?;
-            if is_act {
+            if act.is_some() {
                 audit::end(&mut write).await?;
             }
-            write.commit().await?;
+            if let Err(error) = write.commit().await
+                && !Box::pin(self.is_committed(act.as_ref(), &error)).await
+            {
+                return Err(error.into());
+            }
             Ok(done)
         };
         let done = done.await;
@@ -368,6 +377,8 @@ impl Db {
             Backend::Postgres { writers, teller } => {
                 let (pool, begin) = match purpose {
                     Purpose::Any => (writers, None),
+                    // For as long as anybody waits for a connection: what holds a lock for longer has lost its client.
+                    Purpose::InDoubt => (writers, Some("BEGIN; SET LOCAL lock_timeout = '5s'")),
                     Purpose::Charges | Purpose::Backlog => (teller, None),
                     Purpose::Holds => (teller, Some("BEGIN; SET LOCAL synchronous_commit = off")),
                 };
