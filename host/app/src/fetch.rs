@@ -311,6 +311,31 @@ pub async fn test(
     limit: u32,
     head: &'static [u8],
 ) -> Result<Tested, Failure> {
+    let mut impossible = None;
+    let tested = tested(app, endpoint, limit, head, &mut impossible).await;
+    if let Some(learned) = impossible {
+        keep_learned(app, endpoint, &learned).await;
+    }
+    tested
+}
+
+/// The same of an endpoint as a change would leave it: what is learnt of it is not the stored one's, and is not kept.
+pub(crate) async fn test_unsaved(
+    app: &App,
+    endpoint: &Cached<EndpointSnapshot>,
+    limit: u32,
+) -> Result<Tested, Failure> {
+    tested(app, endpoint, limit, b"", &mut None).await
+}
+
+/// `impossible`: what was learnt of a source that cannot do what callers may ask of it.
+async fn tested(
+    app: &App,
+    endpoint: &Cached<EndpointSnapshot>,
+    limit: u32,
+    head: &'static [u8],
+    impossible: &mut Option<Learned>,
+) -> Result<Tested, Failure> {
     let started = Instant::now();
     let refuse = |cause: Cause| {
         let cause = run::late(&endpoint.sold(), started.elapsed(), cause);
@@ -324,7 +349,7 @@ pub async fn test(
     if endpoint.whole().is_none() {
         let checked = comparable::check(app, endpoint, &mut learned, deadline).await;
         if let Err(cause) = checked {
-            keep_learned(app, endpoint, &learned).await;
+            *impossible = Some(learned);
             return Err(refuse(cause));
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! Who may see or run a product is decided by the caller of these functions.
 
+mod asks;
 mod asset;
 mod endpoint;
 mod known;
@@ -15,7 +16,10 @@ use std::time::Duration;
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
-use souk_store::{AnyConnection, Cached, StoreError, companies, connections, prices, products};
+use souk_store::products::{Row, Written};
+use souk_store::{
+    AnyConnection, Cached, Read, StoreError, companies, connections, prices, products,
+};
 
 use crate::App;
 use crate::connectors::serving;
@@ -50,23 +54,51 @@ pub async fn get<K: Sells>(
         let row = products::get_any(&mut db, id)
             .await?
             .ok_or(Cause::NotFound)?;
-        let written = &row.written;
-        let dialect = match K::is_sql(&written.details) {
-            true => Some(dialect(app, &mut db, &row.company_id, &written.connection_id).await?),
-            false => None,
-        };
-        let priced = price(&mut db, id.as_ref(), now).await?;
-        drop(db);
-        let timeout_ms = written.timeout_ms.clamp(1, TIMEOUT_MS_MAX) as u64;
-        Ok(Snapshot {
-            plan: K::plan(&row, dialect)?,
-            timeout: Duration::from_millis(timeout_ms),
-            priced,
-            product: row.id.product(),
-            row,
-        })
+        of_row(app, db, row, now).await
     };
     snapshots.get_or_load(id.clone(), load).await
+}
+
+/// A product as a change would leave it. Nobody else sees it: it stands in no cache.
+pub(crate) async fn changed<K: Sells>(
+    app: &App,
+    before: &Row<K>,
+    written: &Written<K::Details>,
+    now: Timestamp,
+) -> Result<Cached<Snapshot<K>>, Cause> {
+    let row = Row {
+        written: written.clone(),
+        // Of what it was.
+        learned: None,
+        sample: None,
+        sampled_at: None,
+        ..before.clone()
+    };
+    let db = app.db.read().await?;
+    Ok(Cached::of(of_row(app, db, row, now).await?))
+}
+
+async fn of_row<K: Sells>(
+    app: &App,
+    mut db: Read,
+    row: Row<K>,
+    now: Timestamp,
+) -> Result<Snapshot<K>, Cause> {
+    let written = &row.written;
+    let dialect = match K::is_sql(&written.details) {
+        true => Some(dialect(app, &mut db, &row.company_id, &written.connection_id).await?),
+        false => None,
+    };
+    let priced = price(&mut db, row.id.as_ref(), now).await?;
+    drop(db);
+    let timeout_ms = written.timeout_ms.clamp(1, TIMEOUT_MS_MAX) as u64;
+    Ok(Snapshot {
+        plan: K::plan(&row, dialect)?,
+        timeout: Duration::from_millis(timeout_ms),
+        priced,
+        product: row.id.product(),
+        row,
+    })
 }
 
 /// The product behind a company's handle, a former one included, and a slug.

@@ -1,18 +1,20 @@
 //! Publishing: a product goes on the market only when it has a price and its test passes, and what
 //! the test returned becomes its preview, if it is small enough to be kept. A change of what is sold takes the preview away; the next
 //! test, or publication, makes a new one.
+//!
+//! What is on the market stays what has passed its test: a change that asks its source for more is tested before it is saved.
 
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::products::{self as store, Tested};
+use souk_store::products::{self as store, AssetDetails, EndpointDetails, Row, Tested, Written};
 use souk_store::{Cached, Write};
 
 use crate::App;
 use crate::failure::{Cause, Failure};
 use crate::preview::{PREVIEW_ROWS, Sample, text};
-use crate::products::{self, AssetSnapshot, Sells, Snapshot};
+use crate::products::{self, AssetSnapshot, EndpointSnapshot, Sells, Snapshot};
 use crate::release::{NO_ROW, Wording};
 use crate::run::Payer;
 use crate::{execute, fetch};
@@ -27,14 +29,7 @@ pub async fn asset(
     wording: Wording,
 ) -> Result<(), Failure> {
     let asset = priced(app, company, id, false, payer.now).await?;
-    let sample = sample(app, &asset, given, payer, wording)
-        .await
-        .map_err(Failure::in_test)?;
-    let tested = Tested {
-        sample: sample.as_ref().map(text).transpose()?,
-        learned: None,
-        allow_ai_training: asset.row.written.allow_ai_training,
-    };
+    let tested = tested_asset(app, &asset, given, payer, wording).await?;
     let passed = Passed {
         product: asset,
         tested,
@@ -52,17 +47,72 @@ pub async fn test_endpoint(
     now: Timestamp,
 ) -> Result<Passed<EndpointId>, Failure> {
     let endpoint = priced(app, company, id, is_priced_now, now).await?;
-    let rows = fetch::test(app, &endpoint, PREVIEW_ROWS, b"")
-        .await
-        .map_err(Failure::in_test)?;
-    let tested = Tested {
-        sample: rows.sample,
-        learned: Some(text(&rows.learned)?),
-        allow_ai_training: allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training),
-    };
+    let rows = fetch::test(app, &endpoint, PREVIEW_ROWS, b"").await;
+    let mut tested = tested_endpoint(&endpoint, rows)?;
+    if let Some(allowed) = allow_ai_training {
+        tested.allow_ai_training = allowed;
+    }
     Ok(Passed {
         product: endpoint,
         tested,
+    })
+}
+
+/// Whether a change asks the source for something that it was not asked for before: then its test says whether the product still works.
+pub fn asks_more<K: Sells>(before: &Written<K::Details>, after: &Written<K::Details>) -> bool {
+    before.connection_id != after.connection_id || !K::asks_no_more(&before.details, &after.details)
+}
+
+/// Tests an asset as a change would leave it, with its parameters' defaults. Nothing is kept of that.
+pub async fn test_changed_asset(
+    app: &App,
+    before: &Row<AssetId>,
+    written: &Written<AssetDetails>,
+    payer: &Payer<'_>,
+    wording: Wording,
+) -> Result<Tested, Failure> {
+    let asset = products::changed(app, before, written, payer.now).await?;
+    tested_asset(app, &asset, &[], payer, wording).await
+}
+
+/// Tests an endpoint as a change would leave it. Nothing is kept of that.
+pub async fn test_changed_endpoint(
+    app: &App,
+    before: &Row<EndpointId>,
+    written: &Written<EndpointDetails>,
+    now: Timestamp,
+) -> Result<Tested, Failure> {
+    let endpoint = products::changed(app, before, written, now).await?;
+    let rows = fetch::test_unsaved(app, &endpoint, PREVIEW_ROWS).await;
+    tested_endpoint(&endpoint, rows)
+}
+
+async fn tested_asset(
+    app: &App,
+    asset: &Cached<AssetSnapshot>,
+    given: &[(&str, Raw<'_>)],
+    payer: &Payer<'_>,
+    wording: Wording,
+) -> Result<Tested, Failure> {
+    let sample = sample(app, asset, given, payer, wording)
+        .await
+        .map_err(Failure::in_test)?;
+    Ok(Tested {
+        sample: sample.as_ref().map(text).transpose()?,
+        learned: None,
+        allow_ai_training: asset.row.written.allow_ai_training,
+    })
+}
+
+fn tested_endpoint(
+    endpoint: &EndpointSnapshot,
+    rows: Result<fetch::Tested, Failure>,
+) -> Result<Tested, Failure> {
+    let rows = rows.map_err(Failure::in_test)?;
+    Ok(Tested {
+        sample: rows.sample,
+        learned: Some(text(&rows.learned)?),
+        allow_ai_training: endpoint.row.written.allow_ai_training,
     })
 }
 

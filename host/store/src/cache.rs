@@ -43,6 +43,11 @@ const SMALL_BYTES_MAX: usize = 32 << 10;
 pub struct Cached<V>(Arc<Arc<V>>);
 
 impl<V> Cached<V> {
+    /// Of a value that is in no cache.
+    pub fn of(value: V) -> Self {
+        Self(Arc::new(Arc::new(value)))
+    }
+
     /// For whoever wants to keep it beside the cache.
     pub fn shared(&self) -> &Arc<V> {
         &self.0

@@ -111,6 +111,15 @@ impl Sells for AssetId {
         named == *after
     }
 
+    fn asks_no_more(before: &AssetDetails, after: &AssetDetails) -> bool {
+        // How many must stand behind a result decides whether it leaves, not whether there is one; the column that says so is not part of it.
+        let withheld = AssetDetails {
+            privacy: after.privacy.clone(),
+            ..before.clone()
+        };
+        AssetId::shows_the_same(&withheld, after) && unit_column(before) == unit_column(after)
+    }
+
     fn still_learned(_: &Row<AssetId>, _: &Written<AssetDetails>) -> Option<String> {
         None
     }
@@ -118,6 +127,13 @@ impl Sells for AssetId {
     fn in_use(products: &Products) -> &InUse<AssetId> {
         &products.assets
     }
+}
+
+/// The column of the result that says how many stand behind it.
+fn unit_column(details: &AssetDetails) -> Option<String> {
+    let privacy = read(details.privacy.as_deref()?).ok()?;
+    let privacy = definition::privacy(&privacy).ok()?;
+    Some(privacy.privacy_unit_column)
 }
 
 fn result_kind(details: &AssetDetails) -> Result<ResultKind, Cause> {

@@ -11,6 +11,7 @@ use souk_domain::sql::{
 use souk_sandbox::{ColumnKind, json};
 use souk_store::products::{EndpointDetails, Row, Written};
 
+use super::asks;
 use super::snapshot::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
 use super::statements::{PageStatement, Shape, Statements, row_bytes};
 use crate::definition::{self, Field, Filter, Sort, Sorting};
@@ -198,6 +199,15 @@ impl Sells for EndpointId {
             ..before.clone()
         };
         asked == *after
+    }
+
+    fn asks_no_more(before: &EndpointDetails, after: &EndpointDetails) -> bool {
+        // Names and descriptions of fields, and how long pages are, concern no source.
+        let named = EndpointDetails {
+            fields: after.fields.clone(),
+            ..before.clone()
+        };
+        EndpointId::shows_the_same(&named, after) && asks::no_more(before, after)
     }
 
     fn still_learned(before: &Row<EndpointId>, after: &Written<EndpointDetails>) -> Option<String> {

@@ -38,6 +38,10 @@ pub trait Sells: Kind {
     /// Whether what a preview shows is still what the product would answer.
     fn shows_the_same(before: &Self::Details, after: &Self::Details) -> bool;
 
+    /// Whether `after` asks its source for nothing that `before` did not ask for, and reads nothing else of the answers: it works if
+    /// that did. Both are on one connection.
+    fn asks_no_more(before: &Self::Details, after: &Self::Details) -> bool;
+
     /// What a change leaves of what is known of the source's columns.
     fn still_learned(before: &Row<Self>, after: &Written<Self::Details>) -> Option<String>;
 
