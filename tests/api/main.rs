@@ -6,6 +6,7 @@ mod bigquery_source;
 mod bounds;
 mod breadth;
 mod changes;
+mod changes_on_the_market;
 mod charges;
 mod clickhouse_recorded;
 mod clickhouse_source;

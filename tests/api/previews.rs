@@ -62,9 +62,9 @@ async fn an_endpoints_preview_shows_no_withdrawn_field() {
 
     let order = json!({"order_by": ["-id"]});
     client.patch(&own, order).await.expect(200);
-    preview(&buyer, &endpoint)
-        .await
-        .expect_error(404, "PREVIEW_NOT_AVAILABLE");
+    // What the change was tested with is shown.
+    let changed = preview(&buyer, &endpoint).await.expect(200);
+    assert_eq!(changed.at("/data/response/data/0/id"), 250);
     client
         .post(&format!("{own}/publish"), json!({}))
         .await
@@ -73,7 +73,7 @@ async fn an_endpoints_preview_shows_no_withdrawn_field() {
     assert_eq!(published.at("/data/response/data/0/id"), 250);
 }
 
-/// A new statement, and a new privacy threshold, take an asset's preview away; a test that the threshold stops makes none.
+/// A new statement shows what its test returned, and a new privacy threshold takes an asset's preview away; a test that the threshold stops makes none.
 #[tokio::test]
 async fn an_assets_preview_follows_its_source_and_privacy() {
     let league = league().await;
@@ -91,9 +91,24 @@ async fn an_assets_preview_follows_its_source_and_privacy() {
     preview(&buyer, &asset).await.expect(200);
 
     let sql = "SELECT sum(goals) AS goals, count(*) AS matches FROM matches WHERE team = :team";
-    let privacy = json!({"min_group_size": 1000, "privacy_unit_column": "matches"});
+    let strict = json!({"min_group_size": 1000, "privacy_unit_column": "matches"});
+    let withheld = json!({"sql_logic": sql, "privacy": strict});
+    client
+        .patch(&own, withheld)
+        .await
+        .expect_error(409, "INVALID_STATE");
+    let stays = preview(&buyer, &asset).await.expect(200);
+    assert_eq!(stays.at("/data/answer_value"), &goals);
+    let privacy = json!({"min_group_size": 20, "privacy_unit_column": "matches"});
     client
         .patch(&own, json!({"sql_logic": sql, "privacy": privacy}))
+        .await
+        .expect(200);
+    let changed = preview(&buyer, &asset).await.expect(200);
+    assert_eq!(changed.at("/data/answer_value"), &goals);
+    // How strict it is asks no source.
+    client
+        .patch(&own, json!({"privacy": strict}))
         .await
         .expect(200);
     preview(&buyer, &asset)

@@ -460,8 +460,15 @@ async fn names_that_the_source_does_not_have_are_not_published() {
                 .post(&format!("{path}/publish"), price)
                 .await
                 .expect(200);
-            // A page fails when the names no longer are what they were.
             let broken = json!({"order_by": ["nope"]});
+            let refused = seller.client.patch(&path, broken.clone()).await;
+            let why = refused
+                .expect_error(409, "INVALID_STATE")
+                .text("/error/message");
+            assert!(why.contains("\"nope\" in order_by"), "{fields}: {why}");
+            // A page fails when the names no longer are what they were.
+            let unpublish = format!("{path}/unpublish");
+            seller.client.post(&unpublish, json!({})).await.expect(200);
             seller.client.patch(&path, broken).await.expect(200);
             let page = seller.client.get(&format!("{path}/execute")).await;
             assert!(!page.status.is_success(), "{fields}: {}", page.body);

@@ -9,19 +9,22 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
+use crate::runs::{answer, payer};
 use crate::texts::ProductTag;
 use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 use souk_app::definition;
+use souk_app::failure::Failure;
+use souk_app::publish;
 use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
 use souk_domain::products::{AssetType, ResultType, SourceKind};
 use souk_domain::sql;
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
-use souk_store::products::{AssetDetails, Row, Written};
+use souk_store::products::{AssetDetails, Row, Tested, Written};
 use utoipa::ToSchema;
 
 /// Function names and paths of a seller's API.
@@ -205,6 +208,16 @@ impl Offered for AssetId {
         _: Option<&Row<AssetId>>,
     ) -> Result<(), Problem> {
         Ok(())
+    }
+
+    async fn tested(
+        api: &ApiState,
+        caller: &Caller,
+        before: &Row<AssetId>,
+        written: &Written<AssetDetails>,
+    ) -> Result<Tested, Failure> {
+        let payer = payer(caller, None);
+        publish::test_changed_asset(api.app(), before, written, &payer, answer::insight).await
     }
 
     fn out(row: Row<AssetId>, price: Option<&Price>, is_owner: bool) -> AssetOut {

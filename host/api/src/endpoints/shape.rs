@@ -13,13 +13,15 @@ use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use souk_app::definition::{self, COLUMN_CHARS_MAX, Field, Filter, Sorting};
+use souk_app::failure::Failure;
 use souk_app::products::{Learned, impossible};
+use souk_app::publish;
 use souk_domain::ids::EndpointId;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
 use souk_domain::sql::{self, Dialect, Operator};
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
-use souk_store::products::{EndpointDetails, Row, Written};
+use souk_store::products::{EndpointDetails, Row, Tested, Written};
 use utoipa::openapi::schema::{OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
@@ -334,6 +336,15 @@ impl Offered for EndpointId {
             true => Ok(()),
             false => Err(Problem::fields(VALIDATION_ERROR, errors)),
         }
+    }
+
+    async fn tested(
+        api: &ApiState,
+        caller: &Caller,
+        before: &Row<EndpointId>,
+        written: &Written<EndpointDetails>,
+    ) -> Result<Tested, Failure> {
+        publish::test_changed_endpoint(api.app(), before, written, caller.now()).await
     }
 
     fn out(row: Row<EndpointId>, price: Option<&Price>, _: bool) -> EndpointOut {

@@ -1,15 +1,17 @@
 //! Creating, changing and unpublishing.
 
-use super::{Offered, changed, check, credits, find, price, show, slug_taken};
+use super::{Offered, changed, check, credits, find, price, show, show_at, slug_taken};
 use crate::refusals::CONFLICT;
+use crate::runs::unpublished;
 use crate::{ApiState, Caller, Created, Data, Problem, json};
 use serde_json::{Map, Value};
 use souk_app::preview::sample_holds;
-use souk_app::publish::later;
+use souk_app::publish::{asks_more, later};
+use souk_domain::money::Credits;
 use souk_domain::products::ProductStatus;
 use souk_domain::slugs;
 use souk_store::StoreError;
-use souk_store::products::{self, Kept, Row};
+use souk_store::products::{self, Kept, Row, Tested, Written};
 
 /// Names that many products share; after so many the seller should choose.
 const SLUG_TRIES: u32 = 100;
@@ -91,29 +93,61 @@ pub async fn update<K: Offered>(
         return Err(Problem::state(before.status.as_str(), message));
     }
     K::possible(api, caller, id, &written, Some(&before)).await?;
-    let learned = K::still_learned(&before, &written);
+    let is_on_market = before.status == ProductStatus::Published;
+    let tested = match is_on_market && asks_more::<K>(&before.written, &written) {
+        true => Some(test(api, caller, &before, &written, credits).await?),
+        false => None,
+    };
+    let learned = match &tested {
+        Some(tested) => tested.learned.clone(),
+        None => K::still_learned(&before, &written),
+    };
     let kept = Kept {
         sample: sample_holds::<K>(&before.written, &written),
         learned: learned.as_deref(),
     };
+    let sample = tested.as_ref().and_then(|tested| tested.sample.as_deref());
 
+    // It holds from now: while a test ran, what was paid was the price before, and what was served the definition before.
     api.db()
         .write(async |write| {
             let (company, read_at) = (caller.company(), before.updated_at);
-            let now = later(read_at, caller.now());
-            let updated = products::update(write, company, id, read_at, &written, kept, now);
+            let now = api.app().clock.now();
+            let updated_at = later(read_at, now);
+            let updated = products::update(write, company, id, read_at, &written, kept, updated_at);
             match updated.await {
                 Ok(true) => {}
                 Ok(false) => return Err(changed::<K>()),
                 Err(StoreError::Conflict) => return Err(slug_taken::<K>(&written.slug)),
                 Err(error) => return Err(error.into()),
             }
-            if let Some(credits) = credits {
-                price::set(write, caller, id.as_ref(), credits, caller.now()).await?;
+            if let Some(sample) = sample {
+                products::keep_sample(write, id, updated_at, sample, now).await?;
             }
-            show(write, caller, id).await.map(Data)
+            if let Some(credits) = credits {
+                price::set(write, caller, id.as_ref(), credits, now).await?;
+            }
+            show_at(write, caller, id, now).await.map(Data)
         })
         .await
+}
+
+/// Tests what a change would leave of a product on the market, and refuses it as a publication would. Buyers are served what was, until it is saved.
+async fn test<K: Offered>(
+    api: &ApiState,
+    caller: &Caller,
+    before: &Row<K>,
+    written: &Written<K::Details>,
+    credits: Option<Credits>,
+) -> Result<Tested, Problem> {
+    if let Some(credits) = credits {
+        let mut read = api.db().read().await?;
+        price::check(&mut read, caller, before.id.as_ref(), credits).await?;
+    }
+    let told = unpublished(K::TYPE.as_str(), before.id.as_ref(), before.status);
+    // Boxed: most changes ask no source.
+    let tested = Box::pin(K::tested(api, caller, before, written));
+    tested.await.map_err(told)
 }
 
 /// What is stored of a product, as the body that would write it, with a patch laid over it.

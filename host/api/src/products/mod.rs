@@ -12,12 +12,13 @@ use crate::{ApiState, Caller, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use souk_app::failure::Failure;
 use souk_app::products::{self as app, Sells, Snapshot};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::Credits;
 use souk_domain::time::Timestamp;
 use souk_store::prices::{self, Price};
-use souk_store::products::{self, Kind, Row, Written};
+use souk_store::products::{self, Kind, Row, Tested, Written};
 use souk_store::{AnyConnection, Cached};
 use utoipa::ToSchema;
 
@@ -47,6 +48,14 @@ pub trait Offered: Sells {
         written: &Written<Self::Details>,
         before: Option<&Row<Self>>,
     ) -> impl Future<Output = Result<(), Problem>> + Send;
+
+    /// Tests a product as a change would leave it, as it was tested before its publication. Nothing is kept of that.
+    fn tested(
+        api: &ApiState,
+        caller: &Caller,
+        before: &Row<Self>,
+        written: &Written<Self::Details>,
+    ) -> impl Future<Output = Result<Tested, Failure>> + Send;
 
     /// `is_owner`: the reader may see what only its owner may.
     fn out(row: Row<Self>, price: Option<&Price>, is_owner: bool) -> Self::Out;

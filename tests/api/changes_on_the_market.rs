@@ -1,0 +1,302 @@
+//! What is on the market stays what has passed its test: a change that asks the source for more is tested before it is saved, and buyers are
+//! served what was until it is.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use souk_tests::{Answer, Client, Company, PgCluster};
+
+use crate::pages::sqlite_file;
+use crate::{host, unique};
+
+const GOODS: &str = "
+    CREATE TABLE goods (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price INTEGER NOT NULL);
+    INSERT INTO goods VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', 30);
+    CREATE TABLE labels (id INTEGER PRIMARY KEY, label TEXT NOT NULL);
+    INSERT INTO labels VALUES (7, 'seven');";
+
+/// A published endpoint and a published asset of `GOODS`, and who has bought both.
+struct Stall {
+    seller: Company,
+    connection: String,
+    /// Paths of the seller's.
+    endpoint: String,
+    asset: String,
+    asset_id: String,
+    endpoint_id: String,
+    buyer: Company,
+    reader: Client,
+    pages: String,
+}
+
+async fn stall(seller: Company, connection: String) -> Stall {
+    let slug = unique("goods");
+    let endpoint = json!({"slug": slug, "source": {"table": "goods"}, "fields": [{"name": "id"}, {"name": "name"}], "order_by": ["id"],
+        "filters": ["id"], "timeout_ms": 30_000});
+    let endpoint_id = seller.endpoint(&connection, endpoint).await;
+    let asset = json!({"sql_logic": "SELECT sum(price) AS price FROM goods WHERE id >= :least",
+        "parameters": [{"name": "least", "type": "integer"}]});
+    let asset_id = seller.asset(&connection, asset).await;
+    seller.publish(&endpoint_id, 1).await;
+    seller.publish(&asset_id, 1).await;
+    let buyer = host().await.buyer(&unique("shopper"), 1_000).await;
+    buyer.buy(&asset_id).await;
+    let bought = buyer.buy(&endpoint_id).await;
+    let key = bought.text("/data/endpoint_key/key");
+    Stall {
+        endpoint: seller.path(&format!("/endpoints/{endpoint_id}")),
+        asset: seller.path(&format!("/assets/{asset_id}")),
+        pages: format!("/endpoints/v1/{}/{slug}", seller.handle),
+        reader: buyer.client.with_key(&key),
+        seller,
+        connection,
+        asset_id,
+        endpoint_id,
+        buyer,
+    }
+}
+
+/// The same goods in PostgreSQL and in a SQLite file.
+async fn stalls() -> [Stall; 2] {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database(GOODS).await;
+    let postgres = host().await.company(&unique("stall")).await;
+    let connection = postgres.postgres(cluster, &database).await;
+    let sqlite = host().await.company(&unique("stall")).await;
+    let file = sqlite.sqlite("goods.db", sqlite_file(GOODS).await).await;
+    [stall(postgres, connection).await, stall(sqlite, file).await]
+}
+
+impl Stall {
+    async fn change(&self, path: &str, change: Value) -> Answer {
+        self.seller.client.patch(path, change).await
+    }
+
+    async fn shown(&self, path: &str) -> Value {
+        let shown = self.seller.client.get(path).await.expect(200);
+        shown.at("/data").clone()
+    }
+
+    /// What a buyer reads.
+    async fn rows(&self) -> Value {
+        let page = self.reader.get(&self.pages).await.expect(200);
+        page.at("/data/response/data").clone()
+    }
+
+    async fn answer(&self, params: Value) -> Value {
+        let answer = self.buyer.execute(&self.asset_id, params).await;
+        answer.expect(200).at("/data/answer_value").clone()
+    }
+
+    async fn preview(&self, product: &str) -> Answer {
+        let path = format!("/marketplace/products/{product}/preview");
+        self.buyer.client.get(&path).await
+    }
+
+    /// The change is refused, and the product is as it was. Returns what the test said.
+    async fn refuses(&self, path: &str, change: Value) -> String {
+        let before = self.shown(path).await;
+        let refused = self.change(path, change.clone()).await;
+        let refused = refused.expect_error(409, "INVALID_STATE");
+        assert_eq!(refused.at("/error/details/status"), "published");
+        let told = refused.text("/error/message");
+        assert!(told.starts_with("the test failed: "), "{change}: {told}");
+        assert_eq!(self.shown(path).await, before, "{change}");
+        refused.text("/error/details/test_error")
+    }
+}
+
+/// A change to what does not work at the source is refused as a publication of it would be, and buyers are served what was.
+#[tokio::test]
+async fn what_does_not_work_is_not_saved() {
+    for stall in stalls().await {
+        let seller = &stall.seller;
+        let empty = sqlite_file("CREATE TABLE nothing (id INTEGER PRIMARY KEY)").await;
+        let empty = seller.sqlite("empty.db", empty).await;
+        let rows = stall.rows().await;
+        assert_eq!(rows.as_array().map(Vec::len), Some(3), "{rows}");
+        for change in [
+            json!({"fields": [{"name": "id"}, {"name": "nope"}]}),
+            json!({"source": {"table": "nowhere"}}),
+            json!({"source": {"table": "labels"}}),
+            json!({"sql_logic": "SELECT id, nam FROM goods"}),
+            json!({"order_by": ["nope"]}),
+            json!({"filters": ["id", "nope"]}),
+            json!({"sorts": [{"name": "odd", "order_by": ["nope"]}]}),
+            json!({"connection_id": empty}),
+            json!({"name": "renamed", "description": "of nothing", "price_credits": 7, "connection_id": empty}),
+        ] {
+            stall.refuses(&stall.endpoint, change.clone()).await;
+            assert_eq!(stall.rows().await, rows, "{change}");
+        }
+        stall.preview(&stall.endpoint_id).await.expect(200);
+
+        assert_eq!(stall.answer(json!({"least": 2})).await, 50);
+        for change in [
+            json!({"sql_logic": "SELECT sum(cost) AS price FROM goods WHERE id >= :least"}),
+            json!({"sql_logic": "SELECT sum(price) AS price FROM nowhere WHERE id >= :least"}),
+            json!({"sql_logic": "SELECT id, price FROM goods WHERE id >= :least"}),
+            json!({"privacy": {"min_group_size": 1, "privacy_unit_column": "nope"}}),
+            json!({"connection_id": empty}),
+        ] {
+            stall.refuses(&stall.asset, change.clone()).await;
+            assert_eq!(stall.answer(json!({"least": 2})).await, 50, "{change}");
+        }
+        stall.preview(&stall.asset_id).await.expect(200);
+
+        // In the words of a publication.
+        let wrong = json!({"slug": unique("wrong"), "sql_logic": "SELECT id, nam FROM goods", "fields": [{"name": "id"}, {"name": "name"}],
+            "order_by": ["id"]});
+        let draft = seller.endpoint(&stall.connection, wrong.clone()).await;
+        let publish = seller.path(&format!("/endpoints/{draft}/publish"));
+        let published = seller.client.post(&publish, json!({"price_credits": 1}));
+        let published = published.await.expect_error(409, "INVALID_STATE");
+        let change = json!({"sql_logic": wrong["sql_logic"]});
+        assert_eq!(
+            stall.refuses(&stall.endpoint, change).await,
+            published.text("/error/details/test_error")
+        );
+    }
+}
+
+/// A change that works is served from then on, with a preview of what its test returned, and a price that came with it.
+#[tokio::test]
+async fn what_works_is_served_at_once() {
+    for stall in stalls().await {
+        let all = json!([{"name": "name"}, {"name": "price", "alias": "costs"}]);
+        let change = json!({"fields": all, "order_by": ["-id"], "price_credits": 4});
+        let changed = stall.change(&stall.endpoint, change).await.expect(200);
+        assert_eq!(changed.at("/data/price_credits"), 4);
+        assert_eq!(changed.at("/data/status"), "published");
+        assert!(
+            changed.at("/data/fields/1/type").is_string(),
+            "{}",
+            changed.body
+        );
+        let expected = json!([{"name": "three", "costs": 30}, {"name": "two", "costs": 20}, {"name": "one", "costs": 10}]);
+        assert_eq!(stall.rows().await, expected);
+        let preview = stall.preview(&stall.endpoint_id).await.expect(200);
+        assert_eq!(preview.at("/data/response/data"), &expected);
+
+        let other =
+            json!({"source": {"table": "labels"}, "fields": [{"name": "id"}, {"name": "label"}]});
+        stall.change(&stall.endpoint, other).await.expect(200);
+        let expected = json!([{"id": 7, "label": "seven"}]);
+        assert_eq!(stall.rows().await, expected);
+
+        let change = json!({"sql_logic": "SELECT max(price) AS price FROM goods WHERE id <= :most",
+            "parameters": [{"name": "most", "type": "integer", "default": 2}]});
+        stall.change(&stall.asset, change).await.expect(200);
+        assert_eq!(stall.answer(json!({"most": 1})).await, 10);
+        let preview = stall.preview(&stall.asset_id).await.expect(200);
+        assert_eq!(preview.at("/data/answer_value"), 20);
+        // That a value which nobody has chosen finds nothing says nothing about the asset.
+        let change = json!({"sql_logic": "SELECT price FROM goods WHERE id = :id",
+            "parameters": [{"name": "id", "type": "integer", "minimum": 0}]});
+        stall.change(&stall.asset, change).await.expect(200);
+        assert_eq!(stall.answer(json!({"id": 2})).await, 20);
+    }
+}
+
+/// While the source is away, all that does not concern it can be changed, and less of it can be sold; what asks it for more is refused, unless
+/// the product is taken off the market first.
+#[tokio::test]
+async fn other_changes_need_no_source() {
+    let cluster = PgCluster::start(&[]).await;
+    let database = cluster.database(GOODS).await;
+    let seller = host().await.company(&unique("stall")).await;
+    let connection = seller.postgres(&cluster, &database).await;
+    let stall = stall(seller, connection).await;
+    let seller = &stall.seller;
+    let draft =
+        json!({"slug": unique("draft"), "source": {"table": "goods"}, "fields": [{"name": "id"}]});
+    let draft = seller.endpoint(&stall.connection, draft).await;
+    drop(cluster);
+
+    for change in [
+        json!({"name": "All goods", "description": "of all shops", "category": "goods", "tags": ["goods"]}),
+        json!({"price_credits": 5}),
+        json!({"timeout_ms": 5_000, "default_limit": 5, "max_limit": 50, "allow_ai_training": false}),
+        json!({"fields": [{"name": "name", "alias": "good", "description": "what it is"}], "filters": []}),
+    ] {
+        stall.change(&stall.endpoint, change).await.expect(200);
+    }
+    for change in [
+        json!({"name": "Worth", "description": "of all goods", "tags": ["goods"]}),
+        json!({"unit": "credits", "sport": "none", "timeout_ms": 5_000}),
+    ] {
+        stall.change(&stall.asset, change).await.expect(200);
+    }
+    let prices = format!("{}/prices", stall.asset);
+    let price = json!({"price_credits": 6});
+    seller.client.post(&prices, price).await.expect(201);
+
+    let more = json!({"fields": [{"name": "name"}, {"name": "price"}]});
+    stall.refuses(&stall.endpoint, more.clone()).await;
+    let other = json!({"sql_logic": "SELECT max(price) AS price FROM goods WHERE id >= :least"});
+    stall.refuses(&stall.asset, other.clone()).await;
+
+    // What nobody can buy is tested when it is published.
+    let draft = seller.path(&format!("/endpoints/{draft}"));
+    stall.change(&draft, more.clone()).await.expect(200);
+    for (path, change) in [(&stall.endpoint, more), (&stall.asset, other)] {
+        let unpublish = format!("{path}/unpublish");
+        seller.client.post(&unpublish, json!({})).await.expect(200);
+        stall.change(path, change).await.expect(200);
+        let publish = format!("{path}/publish");
+        let refused = seller.client.post(&publish, json!({})).await;
+        refused.expect_error(409, "INVALID_STATE");
+    }
+}
+
+/// While a change is tested, buyers are served what was. A product that is changed otherwise meanwhile is not what the test was of.
+#[tokio::test]
+async fn a_change_that_was_overtaken_is_not_saved() {
+    let cluster = PgCluster::shared().await;
+    let slow = "CREATE VIEW slow AS SELECT id, name FROM goods, (SELECT pg_sleep(2)) AS slept;";
+    let database = cluster.database(&format!("{GOODS} {slow}")).await;
+    let seller = host().await.company(&unique("stall")).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let stall = stall(seller, connection).await;
+    let rows = stall.rows().await;
+
+    let admin = cluster.client("postgres").await;
+    let is_tested = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND state = 'active' AND query LIKE '%slow%'"
+    );
+    let meanwhile = async {
+        let since = Instant::now();
+        loop {
+            let running = admin
+                .query_one(is_tested.as_str(), &[])
+                .await
+                .expect("a count");
+            if running.get::<_, i64>(0) > 0 {
+                break;
+            }
+            let waits = since.elapsed();
+            assert!(waits < Duration::from_secs(60), "nothing is tested");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let renamed = json!({"name": "renamed"});
+        stall.change(&stall.endpoint, renamed).await.expect(200);
+        assert_eq!(stall.rows().await, rows);
+    };
+    let change = json!({"source": {"table": "slow"}, "description": "slow"});
+    let (overtaken, ()) = tokio::join!(stall.change(&stall.endpoint, change.clone()), meanwhile);
+    overtaken.expect_error(409, "CONFLICT");
+    let shown = stall.shown(&stall.endpoint).await;
+    assert_eq!(
+        (
+            &shown["name"],
+            &shown["source"]["table"],
+            &shown["description"]
+        ),
+        (&json!("renamed"), &json!("goods"), &json!(""))
+    );
+    assert_eq!(stall.rows().await, rows);
+
+    let again = stall.change(&stall.endpoint, change).await.expect(200);
+    assert_eq!(again.at("/data/source/table"), "slow");
+    assert_eq!(stall.rows().await, rows);
+}
