@@ -1,9 +1,11 @@
 //! A host without a listener: store, state and router; and clients that look at answers as clients do.
 
-use crate::contract::{self, Seen};
+mod answer;
+mod products;
+
+pub use answer::Answer;
 use axum::body::Body;
-use http::{HeaderMap, Method, Request, StatusCode};
-use http_body_util::BodyExt;
+use http::{Method, Request};
 use serde_json::{Value, json};
 
 use souk_api::{ApiState, Router, Settings};
@@ -11,17 +13,14 @@ use souk_app::identity::IdentityProvider;
 use souk_app::payments::Payments;
 use souk_app::payments::manual::Manual;
 use souk_app::{App, CompanyBounds, Parts};
-use souk_domain::ids::{
-    AssetId, CompanyId, ConnectionId, EndpointId, ExecutionId, KeyId, RequestId, UserId,
-};
+use souk_domain::ids::{AssetId, CompanyId, ExecutionId, KeyId, RequestId};
 use souk_domain::money::Credits;
-use souk_domain::products::{AssetType, Product, ProductStatus, ResultType, SourceKind};
+use souk_domain::products::Product;
 use souk_domain::time::{HOUR, Timestamp};
 use souk_outbound::EgressPolicy;
 use souk_sandbox::{Compiler, Sandbox};
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::idempotency::{self, COMPANY_BYTES_MAX};
-use souk_store::products::{self, AssetDetails, EndpointDetails, Kind, Written};
 use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
 use souk_store::{Db, OpenOptions, StoreError, companies, founding};
@@ -46,13 +45,6 @@ pub struct Company {
     pub user_id: String,
     /// A key of role 4.
     pub key: String,
-}
-
-#[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Value,
 }
 
 pub fn now() -> Timestamp {
@@ -252,58 +244,6 @@ impl World {
             .await
     }
 
-    /// A published asset, straight in the store: what it would execute does not matter here.
-    pub async fn asset(&self, company: &Company) -> String {
-        self.asset_with(company, |_| {}).await
-    }
-
-    pub async fn asset_with(
-        &self,
-        company: &Company,
-        change: impl FnOnce(&mut Written<AssetDetails>),
-    ) -> String {
-        let id = AssetId::generate();
-        let details = AssetDetails {
-            asset_type: AssetType::Calculation,
-            sport: None,
-            source_kind: SourceKind::Sql,
-            source: "SELECT 1".into(),
-            parameters: "[]".into(),
-            result_type: ResultType::Number,
-            unit: None,
-            visualization: None,
-            prediction: None,
-            privacy: None,
-            freshness_column: None,
-        };
-        let mut written = written(&id, "an asset", details);
-        change(&mut written);
-        self.publish(company, &id, &written).await;
-        id.to_string()
-    }
-
-    /// A published asset of a seller's API, with this sample for its preview.
-    pub async fn sample(&self, company: &Company, sample: &str) -> String {
-        let asset = self.asset_with(company, |asset| {
-            asset.details.source_kind = SourceKind::Path;
-            asset.details.source = "/goals".into();
-        });
-        let asset = asset.await;
-        self.db
-            .write(async |write| -> Result<_, StoreError> {
-                sqlx::query("UPDATE products SET sample = $1 WHERE id = $2")
-                    .bind(sample)
-                    .bind(&asset)
-                    .execute(&mut **write)
-                    .await
-                    .unwrap();
-                Ok(())
-            })
-            .await
-            .unwrap();
-        asset
-    }
-
     /// Credits out of the platform's pocket.
     pub async fn grant(&self, company: &Company, credits: i64) {
         let path = format!("/admin/companies/{}/credits/grants", company.id);
@@ -426,57 +366,6 @@ impl World {
             .await
             .unwrap();
     }
-
-    /// A published endpoint, straight in the store.
-    pub async fn endpoint(&self, company: &Company) -> String {
-        let id = EndpointId::generate();
-        let details = EndpointDetails {
-            source_schema: None,
-            source_table: None,
-            sql_logic: Some("SELECT 1 AS one".into()),
-            fields: "[]".into(),
-            order_by: "[]".into(),
-            filters: "[]".into(),
-            sorts: "[]".into(),
-            default_limit: 100,
-            max_limit: 1000,
-        };
-        let written = Written {
-            allow_ai_training: false,
-            ..written(&id, "an endpoint", details)
-        };
-        self.publish(company, &id, &written).await;
-        id.to_string()
-    }
-
-    async fn publish<K: Kind>(&self, company: &Company, id: &K, written: &Written<K::Details>) {
-        let (company, user) = (
-            CompanyId::parse(&company.id).unwrap(),
-            UserId::parse(&company.user_id).unwrap(),
-        );
-        self.db
-            .write(async |write| -> Result<_, StoreError> {
-                products::insert(write, id, &company, &user, written, now()).await?;
-                let to = ProductStatus::Published;
-                products::set_status(write, &company, id, to, now()).await
-            })
-            .await
-            .unwrap();
-    }
-}
-
-fn written<K: Kind>(id: &K, name: &str, details: K::Details) -> Written<K::Details> {
-    Written {
-        connection_id: ConnectionId::generate(),
-        name: name.into(),
-        slug: id.as_ref().to_lowercase().replace('_', "-"),
-        description: String::new(),
-        category: None,
-        labels: "{}".into(),
-        timeout_ms: 10_000,
-        allow_ai_training: true,
-        details,
-    }
 }
 
 /// A new database on a PostgreSQL server, for `EDGE_POSTGRES_URL=postgres://user:password@host:port cargo test -p souk-api`.
@@ -509,152 +398,5 @@ pub fn request(method: Method, key: &str, path: &str) -> http::request::Builder 
         request
     } else {
         request.header("x-api-key", key)
-    }
-}
-
-impl Answer {
-    /// Of a router that is not the host's.
-    pub async fn of(response: axum::response::Response) -> Answer {
-        let (parts, body) = response.into_parts();
-        let bytes = body.collect().await.unwrap().to_bytes();
-        Answer::read(parts, &bytes)
-    }
-
-    /// Held against `openapi.json`.
-    async fn checked(method: &Method, path: &str, response: axum::response::Response) -> Answer {
-        let (parts, body) = response.into_parts();
-        let bytes = body.collect().await.unwrap().to_bytes();
-        let kind = parts.headers.get("content-type");
-        // What a HEAD is answered has no body to hold against anything.
-        if *method != Method::HEAD || !parts.status.is_success() {
-            contract::check(&Seen {
-                method: method.as_str(),
-                path,
-                status: parts.status.as_u16(),
-                content_type: kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default(),
-                body: &bytes,
-            });
-        }
-        Answer::read(parts, &bytes)
-    }
-
-    fn read(parts: http::response::Parts, bytes: &[u8]) -> Answer {
-        let body = if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(bytes).unwrap()
-        };
-        Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        }
-    }
-
-    #[track_caller]
-    pub fn expect(self, status: u16) -> Answer {
-        assert_eq!(self.status.as_u16(), status, "{}", self.body);
-        self
-    }
-
-    /// The fields that a refusal names, in its order.
-    pub fn fields(&self) -> Vec<&str> {
-        let errors = self.at("/error/details/errors").as_array();
-        let errors = errors.map(Vec::as_slice).unwrap_or_default().iter();
-        errors.filter_map(|error| error["field"].as_str()).collect()
-    }
-
-    /// A refusal, with all that every refusal has.
-    #[track_caller]
-    pub fn expect_error(self, status: u16, code: &str) -> Answer {
-        assert_eq!(
-            (self.status.as_u16(), self.at("/error/code").as_str()),
-            (status, Some(code)),
-            "{}",
-            self.body
-        );
-        assert!(self.at("/error/message").is_string(), "{}", self.body);
-        assert_eq!(
-            self.at("/error/details/request_id"),
-            self.header("x-request-id"),
-            "{}",
-            self.body
-        );
-        assert_eq!(self.header("content-type"), "application/json");
-        self.check_headers();
-        self
-    }
-
-    /// What every answer carries.
-    #[track_caller]
-    pub fn check_headers(&self) {
-        for name in [
-            "x-ratelimit-limit",
-            "x-ratelimit-remaining",
-            "x-ratelimit-reset",
-        ] {
-            assert!(
-                self.header(name).parse::<u64>().is_ok(),
-                "{name}: {:?}",
-                self.headers
-            );
-        }
-        assert!(
-            self.header("x-request-id").starts_with("req_"),
-            "{:?}",
-            self.headers
-        );
-        self.check_quota();
-    }
-
-    /// The fields of the draft say what those say that are older than it.
-    #[track_caller]
-    fn check_quota(&self) {
-        let number = |name| self.header(name).parse::<u64>().unwrap();
-        let (limit, remaining) = (number("x-ratelimit-limit"), number("x-ratelimit-remaining"));
-        let policy = self.header("ratelimit-policy");
-        let (name, quota) = policy.split_once(';').unwrap_or_default();
-        let window = match name {
-            "\"company\"" => 31 * 86_400,
-            _ => 3_600,
-        };
-        assert_eq!(quota, format!("q={limit};w={window}"), "{policy}");
-        let state = self.header("ratelimit");
-        let begins = format!("{name};r={remaining};t=");
-        let left = state.strip_prefix(&begins);
-        let left = left.and_then(|left| left.parse::<u64>().ok());
-        let left = left.unwrap_or_else(|| panic!("{state} does not begin {begins}"));
-        let resets_in = number("x-ratelimit-reset").saturating_sub(now().seconds() as u64);
-        // Some seconds may have gone by since.
-        assert!(
-            left <= window && left.abs_diff(resets_in) <= 60,
-            "{state}, and the window ends in {resets_in} s"
-        );
-    }
-
-    pub fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-    }
-
-    pub fn at(&self, pointer: &str) -> &Value {
-        self.body.pointer(pointer).unwrap_or(&Value::Null)
-    }
-
-    #[track_caller]
-    pub fn text(&self, pointer: &str) -> String {
-        self.at(pointer)
-            .as_str()
-            .unwrap_or_else(|| panic!("no {pointer} in {}", self.body))
-            .to_owned()
-    }
-
-    /// The first wrong field that the answer names.
-    pub fn field(&self) -> &str {
-        self.at("/error/details/errors/0/field")
-            .as_str()
-            .unwrap_or_default()
     }
 }
