@@ -7,6 +7,7 @@ mod audit;
 #[path = "../../../../tests/src/audited.rs"]
 mod audited;
 mod bodies;
+mod browser;
 mod caches;
 mod companies;
 mod connections;
@@ -19,6 +20,7 @@ mod files;
 mod foreign;
 mod gate;
 mod idempotency;
+mod invitations;
 mod keys;
 mod limits;
 mod marketplace;

@@ -1,6 +1,6 @@
 //! Plans: what a company may send in a month, counted over all its keys and people, shown as it is enforced.
 
-use crate::sessions::{Browser, token};
+use crate::browser::{Browser, token};
 use crate::world::{World, now, request};
 use axum::body::Body;
 use http::Method;

@@ -1,7 +1,7 @@
 //! Signing in by an identity provider: who shows a token that was made for this service, this attempt and now, and nobody else.
 
+use crate::browser::{Browser, token};
 use crate::provider::{CLIENT, Key, Provider, nonce, signed, unsigned};
-use crate::sessions::{Browser, token};
 use crate::world::{Answer, Company, World, request};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
