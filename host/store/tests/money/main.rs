@@ -12,6 +12,7 @@ mod full_disk;
 mod holds;
 mod model;
 mod payments;
+mod records;
 mod retries;
 mod speed;
 mod statements;
