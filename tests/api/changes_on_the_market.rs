@@ -111,7 +111,7 @@ impl Stall {
 async fn what_does_not_work_is_not_saved() {
     for stall in stalls().await {
         let seller = &stall.seller;
-        let empty = sqlite_file("CREATE TABLE nothing (id INTEGER PRIMARY KEY)").await;
+        let empty = sqlite_file("CREATE TABLE other_goods (id INTEGER PRIMARY KEY)").await;
         let empty = seller.sqlite("empty.db", empty).await;
         let rows = stall.rows().await;
         assert_eq!(rows.as_array().map(Vec::len), Some(3), "{rows}");
