@@ -45,6 +45,8 @@ const _: () = assert!(size_of::<Job>() <= 128);
 pub struct Setup {
     /// The backend has said, if it was asked: that it is the session's own, and took its settings.
     pub is_own: bool,
+    /// What was meant for others has met it: it is parsed again.
+    pub struck: bool,
 }
 
 /// A statement is being prepared.
@@ -58,12 +60,16 @@ pub struct Prepare {
 pub struct Lookup {
     pub number: u64,
     pub description: Description,
+    /// How often what was meant for others has met it.
+    pub turned_away: u8,
     pub error: Option<Box<ServerError>>,
 }
 
 /// A write is being tried, which must fail.
 pub struct Probe {
     pub id: u32,
+    /// How often what was meant for others has met it.
+    pub turned_away: u8,
     pub error: Option<Box<ServerError>>,
 }
 
@@ -84,6 +90,8 @@ pub struct Execute {
     pub before: u8,
     /// Another request follows under the same Sync.
     pub is_followed: bool,
+    /// It shares a transaction with others.
+    pub is_grouped: bool,
     /// The statement's own `CommandComplete` is there.
     pub complete: bool,
     pub error: Option<Box<ServerError>>,
@@ -107,6 +115,7 @@ impl Execute {
             cancel: Cancel::No,
             before: 0,
             is_followed: false,
+            is_grouped: false,
             complete: false,
             error: None,
             has_changed: false,
@@ -202,6 +211,8 @@ impl Execute {
     #[cold]
     fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert_with(|| Box::new(error));
+        // The cancel ends its group, and the next run may have as much.
+        self.statement.stays_alone();
         self.builders = Vec::new();
         self.batch_rows = 0;
         if self.cancel == Cancel::No {
@@ -219,6 +230,11 @@ impl Execute {
     /// Whether it can run again as if nothing had been: the host has seen nothing of it.
     pub fn unseen(&self) -> bool {
         self.has_changed || !self.announced && self.refused.is_none()
+    }
+
+    /// Whether the host has rows of it and waits for more: it cannot run again, and a cancel that was meant for another one would fail it.
+    pub fn is_streaming(&self) -> bool {
+        self.announced && self.refused.is_none() && self.cancel == Cancel::No
     }
 
     /// `ReadyForQuery`: the request ends.

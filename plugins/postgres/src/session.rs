@@ -126,7 +126,7 @@ impl Machine for Session {
             ));
         }
         let is_followed = souk_sdk::is_followed(id);
-        self.groups.is_followed = is_followed;
+        self.groups.follows(is_followed);
         match request {
             Request::Query(query) => {
                 let ask = Ask::new(id, query.parameters, query.limits);
@@ -150,6 +150,7 @@ impl Machine for Session {
     }
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        self.groups.follows(false);
         self.end_group(step);
         match input {
             Input::Bytes(bytes) => self.bytes(bytes, step)?,
@@ -175,6 +176,7 @@ impl Machine for Session {
     }
 
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        self.groups.follows(false);
         self.end_group(step);
         if self.statements.withdraw(id) || self.withdraw_held(id) {
             step.failed(id, cancelled());
@@ -356,7 +358,17 @@ impl Session {
         if let Backend::Asked(pings) = &mut self.backend {
             return pings.push(id);
         }
-        let job = Job::Probe(Probe { id, error: None });
+        let probe = Probe {
+            id,
+            turned_away: 0,
+            error: None,
+        };
+        self.send_probe(probe, step);
+    }
+
+    fn send_probe(&mut self, probe: Probe, step: &mut Step) {
+        let id = probe.id;
+        let job = Job::Probe(probe);
         if let Err(error) = self.run_own(("probe", PROBE), &[], &[], job, step) {
             step.failed(id, error);
         }
@@ -370,7 +382,10 @@ impl Session {
         }
         protocol::run_unnamed(step.outgoing(), WHOSE);
         step.send(&protocol::SYNC);
-        self.queue.push_back(Job::Setup(Setup { is_own: false }));
+        self.queue.push_back(Job::Setup(Setup {
+            is_own: false,
+            struck: false,
+        }));
         if self.looks_own() {
             step.ready();
         }
@@ -382,7 +397,7 @@ impl Session {
     }
 
     /// A cancel reaches whatever runs at the server, so it is sent when its job is at the head of the queue, or under the same Sync: answers of a
-    /// group may come only with its end. What it strikes in its stead is asked again.
+    /// group may come only with its end. What it strikes in its stead is asked again; what could not be is not struck.
     fn pursue_cancel(&mut self, step: &mut Step) {
         // The answers of an opening are sent with the first of the statement's.
         let turn = usize::from(matches!(self.queue.front(), Some(Job::Begin(_))));
@@ -398,7 +413,7 @@ impl Session {
                 self.strays = (self.strays + STRIKES_OF_A_CANCEL).min(STRAYS_MAX);
                 step.aside(protocol::cancel_request(process, secret));
             }
-            if !job.is_followed {
+            if !job.is_followed || job.is_streaming() {
                 return;
             }
         }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 const STATEMENTS_MAX: usize = 256;
 
 /// A request is sent again this often because somebody else's error had left a transaction.
-const TURNED_AWAY_MAX: u8 = 8;
+pub const TURNED_AWAY_MAX: u8 = 8;
 /// So many runs of a statement that has failed in a group are in none: what stands behind it there is asked a second time.
 const ALONE_AFTER_ERROR: u16 = 1_000;
 
@@ -145,7 +145,7 @@ impl Statement {
         alone == 0 && !self.locks
     }
 
-    /// It has failed in a group.
+    /// It has failed, or had more than was asked for.
     pub fn stays_alone(&self) {
         self.alone.set(ALONE_AFTER_ERROR);
     }

@@ -197,6 +197,24 @@ fn an_error_is_its_own_statements() {
     }
 }
 
+/// What cannot run in a group runs alone, and those of its group do: nobody hears that there was one.
+#[test]
+fn what_fails_only_in_a_group_does_not_fail() {
+    let cluster = Cluster::get();
+    // Not from a subtransaction.
+    let exports = "SELECT pg_catalog.pg_export_snapshot() AS name";
+    for place in 0..3 {
+        let mut wire = ready(cluster, &[exports]);
+        let mut asks = [BEGUN; 3];
+        asks[place] = exports;
+        for _ in 0..2 {
+            for answer in together(&mut wire, &texts(&asks)) {
+                assert!(answer.is_ok(), "{place}: {answer:?}");
+            }
+        }
+    }
+}
+
 /// So it is with one that is refused before it is sent, and with one that is not prepared yet.
 #[test]
 fn what_cannot_be_sent_holds_up_nobody() {
@@ -306,6 +324,22 @@ fn what_groups_need_is_prepared_again() {
         }
         let answers = together(&mut wire, &vec![one.clone(); 2]);
         assert_eq!(answers[0], answers[1], "{lost}");
+    }
+    // So it is where one of the group itself does it, whose own statement and those of the others are lost as well.
+    let runs = "SELECT shop.run($1)::text AS run";
+    let run = |sql: &str| (runs, vec![Value::Text(sql.into())]);
+    for place in 0..3 {
+        let mut wire = ready(cluster, &[]);
+        wire.query(runs, run("SELECT 1").1).ok();
+        let mut asks = vec![one.clone(); 3];
+        asks[place] = run("DEALLOCATE ALL");
+        for asks in [asks, vec![one.clone(); 3], vec![one.clone(); 3]] {
+            for answer in together(&mut wire, &asks) {
+                answer.unwrap();
+            }
+        }
+        let answers = together(&mut wire, &vec![one.clone(); 2]);
+        assert_eq!(answers[0], answers[1], "{place}");
     }
     let replaced =
         "SELECT shop.run('DEALLOCATE back'), shop.run('PREPARE back AS SELECT 7 WHERE false')";

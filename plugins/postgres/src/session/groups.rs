@@ -3,8 +3,9 @@
 //! What a statement set, wrote, told or locked is undone before the next one begins, as if each were alone.
 //!
 //! An error ends the group: the server passes over what stands behind it, and leaves a transaction that has failed. It is taken back (`own::undo`), and
-//! those behind are asked again, each alone; so are others that were on their way, which the failed transaction has turned away. A statement that fails is
-//! in no group for its next thousand runs, so that nobody who makes one fail has others asked twice for ever.
+//! those behind are asked again, each alone; so are others that were on their way, which the failed transaction has turned away, and the statement itself,
+//! for what it met may be of the group (`pg_export_snapshot` runs in no subtransaction). From then on it is in no group for its next thousand runs, so that
+//! nobody who makes one fail has others asked twice for ever. An error of what stands between the statements is nobody's.
 
 use super::pooled::is_ancient;
 use super::{Session, cancelled};
@@ -24,7 +25,7 @@ const BACK: &str = "ROLLBACK TO SAVEPOINT souk";
 #[derive(Default)]
 pub(super) struct Groups {
     /// Another request is submitted at once behind the one that is being submitted.
-    pub is_followed: bool,
+    is_followed: bool,
     /// Statements of the group that is open. Nothing else is sent before it ends.
     size: u8,
     setup: Setup,
@@ -39,6 +40,13 @@ enum Setup {
     Known,
     /// A server that has no savepoints.
     Unsupported,
+}
+
+impl Groups {
+    #[inline]
+    pub(super) fn follows(&mut self, is_followed: bool) {
+        self.is_followed = is_followed;
+    }
 }
 
 impl Session {
@@ -83,6 +91,7 @@ impl Session {
         let mut job = Execute::new(ask, statement);
         job.before = if is_first { 2 } else { 1 };
         job.is_followed = true;
+        job.is_grouped = true;
         self.queue.push_back(Job::Execute(job));
         self.groups.size += 1;
         if self.groups.size == GROUP_MAX {
@@ -138,7 +147,14 @@ impl Session {
 
     /// The server does not know any more what it was told.
     pub(super) fn forget_groups(&mut self) {
-        self.groups.setup = Setup::Unknown;
+        if self.groups.setup == Setup::Known {
+            self.groups.setup = Setup::Unknown;
+        }
+    }
+
+    /// The server has parsed what groups need, and does not do it.
+    pub(super) fn give_groups_up(&mut self) {
+        self.groups.setup = Setup::Unsupported;
     }
 
     /// Those behind a statement whose error has ended their group: the server has passed over them.

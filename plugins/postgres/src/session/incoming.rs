@@ -3,10 +3,10 @@
 use super::pooled::is_ancient;
 use super::{Known, PING_SHAPE, Phase, Session, TYPES_MAX};
 use crate::errors::{self, ServerError};
-use crate::job::{Cancel, Execute, Job, Lookup, Prepare, Probe};
+use crate::job::{Cancel, Execute, Job, Lookup, Prepare, Probe, Setup};
 use crate::protocol::{self, MESSAGE_BYTES_MAX, malformed, unexpected};
 use crate::startup;
-use crate::statements::{Ask, Described, Description};
+use crate::statements::{Ask, Described, Description, TURNED_AWAY_MAX};
 use crate::types::{self, Reading};
 use crate::typing::Typing;
 use bytes::BytesMut;
@@ -86,7 +86,9 @@ impl Session {
 
     /// A message of which only `here` bytes have arrived. A row past its request's limits is not waited for.
     fn discards(&mut self, tag: u8, length: usize, here: usize) -> Result<bool, Error> {
-        if let (b'D', Some(Job::Execute(job))) = (tag, self.queue.front_mut()) {
+        if let (b'D', Some(Job::Execute(job))) = (tag, self.queue.front_mut())
+            && job.takes_rows()
+        {
             let over = length as u64 > job.ask.limits.bytes_max.saturating_add(1 << 16);
             if (over || length > MESSAGE_BYTES_MAX) && !job.admit_oversized(length) {
                 self.skip = 1 + length - here;
@@ -111,7 +113,7 @@ impl Session {
             (b'2', Some(Job::Prepare(_)) | None) => Err(unexpected(tag)),
             (b'2', Some(_)) => Ok(()),
             (b'1' | b'3', Some(_)) | (b'N' | b'A', _) => Ok(()),
-            (b'C', Some(Job::Execute(job))) if job.before > 0 => job.begun(body),
+            (b'C' | b'I', Some(Job::Execute(job))) if job.before > 0 => job.begun(body),
             (b'C' | b'I', Some(Job::Execute(job))) => {
                 job.complete = true;
                 if job.is_followed
@@ -231,7 +233,16 @@ impl Session {
                 self.setup_of_groups_failed(&error);
                 return Ok(());
             }
-            Some(Job::Setup(_) | Job::Begin(_)) | None => return Err(error.blame(false, false)),
+            Some(Job::Setup(job)) => {
+                let is_stray = error.is_cancelled() && self.strays > 0;
+                job.struck = is_stray || is_unended;
+                self.strays = self.strays.saturating_sub(u32::from(is_stray));
+                return match job.struck {
+                    true => Ok(()),
+                    false => Err(error.blame(false, false)),
+                };
+            }
+            Some(Job::Begin(_)) | None => return Err(error.blame(false, false)),
         };
         slot.get_or_insert_with(|| Box::new(error));
         Ok(())
@@ -253,8 +264,9 @@ impl Session {
                 behind.into_iter().for_each(|job| self.ask_alone(job, step));
             }
             Some(Job::Prepare(job)) => self.prepare_ended(job, step)?,
-            Some(Job::Lookup(job)) => self.lookup_ended(job, step),
+            Some(Job::Lookup(job)) => self.lookup_ended(job, step)?,
             Some(Job::Probe(job)) => self.probe_ended(job, step),
+            Some(Job::Setup(Setup { struck: true, .. })) => self.set_up(step),
             Some(Job::Setup(job)) => self.setup_ended(&job, step),
             Some(Job::SetupGroups { failed: false }) => self.groups_are_set_up(),
             Some(Job::Unlock { struck: true }) => self.unlock(step),
@@ -283,11 +295,17 @@ impl Session {
             // It is `BEGIN` that the server does not know any more, or what groups need.
             self.set_up(step);
             self.forget_groups();
+        } else if is_of_ours && !cancelled && !aborted {
+            self.give_groups_up();
         }
         // A cancel that was meant for another job: it has found this one.
         let strayed = cancelled && job.cancel == Cancel::No && self.strays > 0;
         if cancelled {
             self.strays = self.strays.saturating_sub(1);
+        }
+        // What has met a statement of ours says nothing of this one: alone there is none before it.
+        if is_of_ours {
+            return self.ask_alone(job, step);
         }
         let unharmed =
             job.unseen() && (job.has_changed || !job.complete) && job.cancel == Cancel::No;
@@ -297,14 +315,16 @@ impl Session {
         }
         // A statement goes stale once.
         if unharmed && stale && !job.ask.retried {
-            if !is_of_ours {
-                self.forget(&job.statement, step);
-            }
+            self.forget(&job.statement, step);
             job.ask.retried = true;
             return self.ask(&job.statement.text.clone(), job.ask, step);
         }
-        if job.cancel == Cancel::No {
+        if job.cancel == Cancel::No && !job.complete {
             job.statement.stays_alone();
+        }
+        // What it met may be of the group. A time limit is its own: it would be waited for twice.
+        if unharmed && job.is_grouped && !cancelled {
+            return self.ask_alone(job, step);
         }
         job.finish(step);
     }
@@ -327,6 +347,17 @@ impl Session {
             self.refuse_asks(job.number, error, step);
             return Ok(());
         }
+        let lookup = Lookup {
+            number: job.number,
+            description: job.description,
+            turned_away: 0,
+            error: None,
+        };
+        self.look_up(lookup, step)
+    }
+
+    /// Runs what waits for a statement, as soon as the types of its columns are known.
+    fn look_up(&mut self, job: Lookup, step: &mut Step) -> Result<(), Error> {
         let own = job.description.columns.iter().map(|c| c.type_oid);
         let unknown: Vec<u32> = own
             .filter(|&oid| types::native(oid, -1).is_none() && !self.types.contains_key(&oid))
@@ -335,11 +366,7 @@ impl Session {
             self.run_prepared(job.number, job.description, step);
             return Ok(());
         }
-        let lookup = Job::Lookup(Lookup {
-            number: job.number,
-            description: job.description,
-            error: None,
-        });
+        let lookup = Job::Lookup(job);
         if is_ancient(&self.server_version) {
             let list = unknown.iter().map(u32::to_string).collect::<Vec<_>>();
             let text = LOOKUP_ANCIENT.replace("$1", &list.join(","));
@@ -376,14 +403,31 @@ impl Session {
         Ok(())
     }
 
-    fn lookup_ended(&mut self, job: Lookup, step: &mut Step) {
-        match job.error {
+    fn lookup_ended(&mut self, mut job: Lookup, step: &mut Step) -> Result<(), Error> {
+        let error = job.error.take();
+        if let Some(error) = &error
+            && job.turned_away < TURNED_AWAY_MAX
+            && self.is_of_others(error)
+        {
+            job.turned_away += 1;
+            return self.look_up(job, step);
+        }
+        match error {
             // Without the names the values are still right: text.
             Some(error) if !error.is_cancelled() && !error.is_aborted() => {
-                self.refuse_asks(job.number, error.blame(false, false), step)
+                self.refuse_asks(job.number, error.blame(false, false), step);
             }
             _ => self.run_prepared(job.number, job.description, step),
         }
+        Ok(())
+    }
+
+    /// Whether an error says nothing of the job that has met it: the transaction before it had failed, or a cancel that was meant for another job has
+    /// found it.
+    fn is_of_others(&mut self, error: &ServerError) -> bool {
+        let is_stray = error.is_cancelled() && self.strays > 0;
+        self.strays -= u32::from(is_stray);
+        is_stray || error.is_aborted()
     }
 
     fn run_prepared(&mut self, number: u64, mut description: Description, step: &mut Step) {
@@ -444,7 +488,14 @@ impl Session {
         }
     }
 
-    fn probe_ended(&mut self, job: Probe, step: &mut Step) {
+    fn probe_ended(&mut self, mut job: Probe, step: &mut Step) {
+        if let Some(error) = &job.error
+            && job.turned_away < TURNED_AWAY_MAX
+            && self.is_of_others(error)
+        {
+            (job.turned_away, job.error) = (job.turned_away + 1, None);
+            return self.send_probe(job, step);
+        }
         let error = job.error.as_deref();
         let read_only = error.is_some_and(ServerError::is_read_only);
         match job.error {
