@@ -26,6 +26,8 @@ const BACK: &str = "ROLLBACK TO SAVEPOINT souk";
 pub(super) struct Groups {
     /// Another request is submitted at once behind the one that is being submitted.
     is_followed: bool,
+    /// A standby ends the session where what it replays is in conflict with a statement of a group, and only the statement where that is alone.
+    pub on_standby: bool,
     /// Statements of the group that is open. Nothing else is sent before it ends.
     size: u8,
     setup: Setup,
@@ -45,7 +47,7 @@ enum Setup {
 impl Groups {
     #[inline]
     pub(super) fn follows(&mut self, is_followed: bool) {
-        self.is_followed = is_followed;
+        self.is_followed = is_followed && !self.on_standby;
     }
 }
 

@@ -182,6 +182,7 @@ impl Session {
         );
         match name {
             "server_version" => self.server_version = value.to_string(),
+            "in_hot_standby" => self.groups.on_standby = value == "on",
             "client_encoding" if !is_utf8(value) && !matches!(self.phase, Phase::Open) => {
                 return Err(Error::configuration(
                     "client_encoding",

@@ -555,6 +555,20 @@ mod tests {
         assert!(sent.contains("begin") && !sent.contains(&group()), "{sent}");
     }
 
+    /// A standby ends the session where what it replays meets a statement of a group; one that is alone only fails.
+    #[test]
+    fn standbys_have_no_groups() {
+        let mut session = grouping();
+        after(&mut session, &[(b'S', b"in_hot_standby\0on\0")]);
+        assert!(!together(&mut session, 6));
+        for _ in 4..=6 {
+            after(&mut session, ANSWERED);
+        }
+        // It is the primary now.
+        after(&mut session, &[(b'S', b"in_hot_standby\0off\0")]);
+        assert!(together(&mut session, 9));
+    }
+
     /// What follows every statement is parsed again where a cancel that came late, or a transaction that has stayed, has kept the server from it.
     #[test]
     fn a_setup_that_is_struck_is_repeated() {
