@@ -122,6 +122,11 @@ impl ServerError {
                 "too_many_connections",
                 "the database takes no more connections",
             ),
+            // Of the whole of a transaction, which others may have made long.
+            "25P04" => Error::unavailable(
+                "transaction_timeout",
+                "the transaction lasted longer than the database allows",
+            ),
             "57P05" | "25P03" => {
                 Error::unavailable("session_closed", "the database closed an idle session")
             }
@@ -230,4 +235,27 @@ fn numbered(text: &str) -> Option<usize> {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest[..digits].parse::<usize>().ok()?.checked_sub(1)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::ErrorClass;
+
+    /// A transaction that others have made long fails nobody for good: the host asks again on another session.
+    #[test]
+    fn a_transaction_that_lasted_too_long_may_be_asked_again() {
+        let error = ServerError {
+            sqlstate: "25P04".into(),
+            fatal: true,
+            routine: String::new(),
+            text: "terminating connection due to transaction timeout".into(),
+            parameter: None,
+        };
+        let error = error.blame(false, false);
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::Unavailable, "transaction_timeout")
+        );
+    }
 }
