@@ -3,7 +3,7 @@
 //! but a hash.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -21,9 +21,17 @@ const STATEMENTS_MAX: usize = 4096;
 
 #[derive(Default)]
 pub(crate) struct Pace {
-    slow: Mutex<HashSet<u64>>,
+    slow: Mutex<HashMap<u64, Known>>,
     /// Most data connections have no slow statement, and pay one load to know it.
     any: AtomicBool,
+}
+
+/// Why a statement gets a session to itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Slow,
+    /// One of those that it was answered together with was, or it: its next run shows.
+    Suspected,
 }
 
 impl Pace {
@@ -32,7 +40,8 @@ impl Pace {
     pub fn is_slow(&self, request: &Request) -> bool {
         match request {
             Request::Query(query) => {
-                self.any.load(Ordering::Relaxed) && self.slow.lock().contains(&hash(&query.text))
+                self.any.load(Ordering::Relaxed)
+                    && self.slow.lock().contains_key(&hash(&query.text))
             }
             // A catalog is large, a call is somebody else's program.
             Request::Schema(_) | Request::Call(_) | Request::Publish(_) => true,
@@ -44,22 +53,44 @@ impl Pace {
     #[inline]
     pub fn learn(&self, request: &Request, took: Duration) {
         let slow = took > SLOW;
-        if !slow && (took > FAST || !self.any.load(Ordering::Relaxed)) {
+        if !slow && !self.any.load(Ordering::Relaxed) {
+            return;
+        }
+        let Request::Query(query) = request else {
+            return;
+        };
+        let text = hash(&query.text);
+        let mut statements = self.slow.lock();
+        if slow {
+            bound(&mut statements);
+            statements.insert(text, Known::Slow);
+        } else if took <= FAST || statements.get(&text) == Some(&Known::Suspected) {
+            statements.remove(&text);
+        }
+        self.any.store(!statements.is_empty(), Ordering::Relaxed);
+    }
+
+    /// The same of one of `count` that were answered together, and took so long together: each of them may be the one that was slow. So many that are
+    /// as fast as a statement may be say nothing.
+    #[inline]
+    pub fn learn_together(&self, request: &Request, took: Duration, count: u32) {
+        if took <= SLOW + FAST * count {
             return;
         }
         let Request::Query(query) = request else {
             return;
         };
         let mut statements = self.slow.lock();
-        if slow {
-            if statements.len() >= STATEMENTS_MAX {
-                statements.clear();
-            }
-            statements.insert(hash(&query.text));
-        } else {
-            statements.remove(&hash(&query.text));
-        }
-        self.any.store(!statements.is_empty(), Ordering::Relaxed);
+        bound(&mut statements);
+        let text = hash(&query.text);
+        statements.entry(text).or_insert(Known::Suspected);
+        self.any.store(true, Ordering::Relaxed);
+    }
+}
+
+fn bound(statements: &mut HashMap<u64, Known>) {
+    if statements.len() >= STATEMENTS_MAX {
+        statements.clear();
     }
 }
 
@@ -81,16 +112,39 @@ mod tests {
     use super::*;
     use crate::request::{Limits, Query};
 
+    fn query(text: &str) -> Request {
+        Request::Query(Query {
+            text: text.into(),
+            parameters: Vec::new(),
+            limits: Limits::new(1, 1),
+        })
+    }
+
+    /// Whose answers come together are not told apart by their times: each is slow until its next run has shown that it was not.
+    #[test]
+    fn those_that_are_answered_together_are_suspected() {
+        let pace = Pace::default();
+        let (slow, other) = (query("SELECT pg_sleep(1)"), query("SELECT 1"));
+        // Sixteen of half a millisecond.
+        pace.learn_together(&other, Duration::from_millis(8), 16);
+        assert!(!pace.is_slow(&other));
+        for request in [&other, &slow] {
+            pace.learn_together(request, Duration::from_millis(50), 2);
+        }
+        assert!(pace.is_slow(&slow) && pace.is_slow(&other));
+        // At a source that is two milliseconds away nothing takes less.
+        pace.learn(&other, Duration::from_millis(2));
+        pace.learn(&slow, Duration::from_millis(48));
+        assert!(pace.is_slow(&slow) && !pace.is_slow(&other));
+        // What is known is not forgotten for a suspicion.
+        pace.learn_together(&slow, Duration::from_millis(50), 2);
+        pace.learn(&slow, Duration::from_millis(2));
+        assert!(pace.is_slow(&slow));
+    }
+
     /// A statement is slow from the time that it was, until it was fast again.
     #[test]
     fn slow_statements_are_learnt_and_forgotten() {
-        let query = |text: &str| {
-            Request::Query(Query {
-                text: text.into(),
-                parameters: Vec::new(),
-                limits: Limits::new(1, 1),
-            })
-        };
         let pace = Pace::default();
         let (slow, other) = (query("SELECT pg_sleep(1)"), query("SELECT pg_sleep(2)"));
         assert!(!pace.is_slow(&slow));

@@ -44,6 +44,8 @@ pub(crate) struct Lease {
     served: u64,
     /// When the last request ended: the next one had the source to itself from then on.
     ended: Option<Instant>,
+    /// How many end at once where answers come together, and when the last one before them ended.
+    together: (u32, Option<Instant>),
     permit: Option<Permit>,
     /// Of a session that the pool knows nothing of.
     is_errand: bool,
@@ -59,6 +61,7 @@ impl Lease {
             unsubmitted: Vec::new(),
             served: 0,
             ended: None,
+            together: (1, None),
             permit: Some(permit),
             is_errand: false,
         }
@@ -73,6 +76,7 @@ impl Lease {
             unsubmitted: Vec::new(),
             served: 0,
             ended: None,
+            together: (1, None),
             permit: None,
             is_errand: true,
         }
@@ -83,14 +87,27 @@ impl Lease {
         self.handle.is_closing() && !self.handle.has_jobs()
     }
 
+    /// So many of those that are in flight end now, whose answers have come together: none of them had the source to itself.
+    #[inline]
+    pub fn end_together(&mut self, count: usize) {
+        self.together = (u32::try_from(count).unwrap_or(u32::MAX), self.ended);
+    }
+
     /// Ends a request that is in flight. Ignored if it was answered before.
     pub fn complete(&mut self, mut entry: Submitted, now: Instant, result: Result<(), Fault>) {
         self.served += 1;
-        let begun = self
-            .ended
-            .map_or(entry.submitted, |ended| ended.max(entry.submitted));
+        let (count, ended_before) = self.together;
+        let ended = match count > 1 {
+            true => ended_before,
+            false => self.ended,
+        };
+        let took = now - ended.map_or(entry.submitted, |ended| ended.max(entry.submitted));
         self.ended = Some(now);
-        self.pool.pace.learn(&entry.job.request, now - begun);
+        let (pace, request) = (&self.pool.pace, &entry.job.request);
+        match count > 1 {
+            true => pace.learn_together(request, took, count),
+            false => pace.learn(request, took),
+        }
         let is_idle = self.release(now);
         if entry.quit.is_none() {
             let answer: Answer = result.map(|()| -> Output { entry.output() });

@@ -59,6 +59,10 @@ impl WireSession {
         if step.is_full {
             lease.handle.close();
         }
+        if lease.pool.connector.groups {
+            let ends = |event: &&Heard| matches!(event, Heard::Done(_) | Heard::Failed(..));
+            lease.end_together(step.events.iter().filter(ends).count());
+        }
         let now = at.unwrap_or_else(Instant::now);
         for event in step.events {
             self.hear(lease, event, now)?;
