@@ -294,6 +294,36 @@ async fn what_is_made_is_made_once_whatever_becomes_of_its_answer() {
     }
 }
 
+/// A commit that arrives behind the end of its connection is waited for and told as done; and what it has replaced is served by nobody from then on,
+/// though it was asked for meanwhile.
+#[tokio::test]
+async fn a_commit_that_is_late_is_told_and_heard_of() {
+    let (wire, host) = host().await;
+    let company = host.company(&unique("late")).await;
+    let keys = company.path("/api-keys");
+    let before = wire.cuts();
+    wire.delay("INSERT INTO api_keys");
+    let made = company.client.post(&keys, json!({"name": "late"})).await;
+    let made = made.expect(201);
+    assert_eq!(wire.cuts() - before, 1);
+    let holder = host.client(&made.text("/data/key"));
+    let asked = async || holder.get(&company.path("/credits")).await.status;
+    assert_ne!(asked().await, 401);
+    wire.delay("SET deactivated_at = $3");
+    let key = format!("{keys}/{}", made.text("/data/id"));
+    let revoked = company.client.delete(&key);
+    tokio::pin!(revoked);
+    let revoked = loop {
+        tokio::select! {
+            revoked = &mut revoked => break revoked,
+            _ = asked() => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    revoked.expect(204);
+    assert_eq!(wire.cuts() - before, 2);
+    assert_eq!(asked().await, 401);
+}
+
 /// The answer to a request that is sent again and again while its key is claimed.
 async fn unclaimed(request: impl AsyncFn() -> Answer) -> Answer {
     let begun = Instant::now();

@@ -1,5 +1,6 @@
 //! A wire to PostgreSQL that is cut in the middle of a commit: before the server hears of it, or behind it, with its answer. Whoever sent it learns
-//! the same in both cases, that the connection ended. The server may stay out of reach behind that.
+//! the same in both cases, that the connection ended. The server may stay out of reach behind that, or hear of the commit late, or not learn that
+//! its client has gone; and a wire may swallow what is said without an end for anybody.
 //!
 //! It reads what the client says (version 3 of the protocol, without TLS), in order to know which transaction a commit is of.
 
@@ -19,6 +20,11 @@ const COMMITTED: &[u8] = b"COMMIT\0";
 /// A commit takes milliseconds.
 const COMMITS_WITHIN: Duration = Duration::from_secs(60);
 
+/// By how much a commit is late: longer than it takes a host to look what became of it, and shorter than it waits for that.
+const LATE: Duration = Duration::from_secs(2);
+/// A side that nobody talks to has had enough by then: a generous multiple of the host's limits.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(180);
+
 /// Where the wire is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
@@ -30,6 +36,18 @@ pub enum Cut {
 
 impl Cut {
     pub const BOTH: [Cut; 2] = [Cut::Before, Cut::Behind];
+}
+
+/// What becomes of a commit.
+#[derive(Clone, Copy)]
+enum Fate {
+    Cut(Cut),
+    /// The client's connection ends; the server hears of the commit later.
+    Late,
+    /// The client's connection ends; the server waits for what comes next.
+    Forgotten,
+    /// Both wait for each other.
+    Swallowed,
 }
 
 pub struct CommitWire {
@@ -46,10 +64,10 @@ struct Plan {
     is_away: watch::Sender<bool>,
 }
 
-/// Where the next commit is cut of a transaction that has a statement with this text.
+/// What becomes of the next commit of a transaction that has a statement with this text.
 #[derive(Clone, Copy)]
 struct Planned {
-    cut: Cut,
+    fate: Fate,
     statement: &'static str,
     /// The server is out of reach from then on.
     stays_away: bool,
@@ -78,19 +96,34 @@ impl CommitWire {
 
     /// Cuts the next commit of a transaction that has a statement with this text, and no other one.
     pub fn cut(&self, cut: Cut, statement: &'static str) {
-        *self.plan.planned() = Some(Planned {
-            cut,
-            statement,
-            stays_away: false,
-        });
+        self.plan(Fate::Cut(cut), statement, false);
     }
 
     /// The same, and nobody reaches the server behind that, until it is [back](CommitWire::come_back).
     pub fn cut_off(&self, cut: Cut, statement: &'static str) {
+        self.plan(Fate::Cut(cut), statement, true);
+    }
+
+    /// The connection of the next such commit ends for its client; the server commits two seconds later.
+    pub fn delay(&self, statement: &'static str) {
+        self.plan(Fate::Late, statement, false);
+    }
+
+    /// The connection of the next such commit ends for its client; the server does not learn of the commit, nor of the end.
+    pub fn forget(&self, statement: &'static str) {
+        self.plan(Fate::Forgotten, statement, false);
+    }
+
+    /// Of the connection of the next such commit neither side hears anything more.
+    pub fn swallow(&self, statement: &'static str) {
+        self.plan(Fate::Swallowed, statement, false);
+    }
+
+    fn plan(&self, fate: Fate, statement: &'static str, stays_away: bool) {
         *self.plan.planned() = Some(Planned {
-            cut,
+            fate,
             statement,
-            stays_away: true,
+            stays_away,
         });
     }
 
@@ -116,11 +149,11 @@ impl Plan {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the commit of a transaction of these statements is to be cut, once.
-    fn take(&self, statements: &[Vec<u8>]) -> Option<Cut> {
+    /// What becomes of the commit of a transaction of these statements, once, if that is anything else than usual.
+    fn take(&self, statements: &[Vec<u8>]) -> Option<Fate> {
         let mut next = self.planned();
         let Planned {
-            cut,
+            fate,
             statement,
             stays_away,
         } = (*next)?;
@@ -133,7 +166,7 @@ impl Plan {
         if stays_away {
             self.is_away.send_replace(true);
         }
-        Some(cut)
+        Some(fate)
     }
 }
 
@@ -157,14 +190,27 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, plan: &Plan) -> io:
                 }
                 dialogue.unread.extend_from_slice(&asked[..count]);
                 while let Some(frame) = dialogue.frame() {
-                    let cut = match dialogue.commits(&frame) {
+                    let fate = match dialogue.commits(&frame) {
                         true => plan.take(&dialogue.statements),
                         false => None,
                     };
-                    match cut {
+                    match fate {
                         None => server.write_all(&frame.bytes).await?,
-                        Some(Cut::Before) => return Ok(()),
-                        Some(Cut::Behind) => return lose_answer(server, &frame).await,
+                        Some(Fate::Cut(Cut::Before)) => return Ok(()),
+                        Some(Fate::Cut(Cut::Behind)) => return lose_answer(server, &frame).await,
+                        Some(Fate::Late) => {
+                            drop(client);
+                            tokio::time::sleep(LATE).await;
+                            return lose_answer(server, &frame).await;
+                        }
+                        Some(Fate::Forgotten) => {
+                            drop(client);
+                            return until_it_ends(server).await;
+                        }
+                        Some(Fate::Swallowed) => {
+                            let ends = (until_it_ends(client), until_it_ends(server));
+                            return tokio::try_join!(ends.0, ends.1).map(drop);
+                        }
                     }
                 }
             }
@@ -197,6 +243,17 @@ async fn lose_answer(mut server: TcpStream, commit: &Frame) -> io::Result<()> {
     };
     let committed = tokio::time::timeout(COMMITS_WITHIN, committed).await;
     committed.expect("the server commits")
+}
+
+/// Says nothing, and hears nothing, until the other side has had enough.
+async fn until_it_ends(mut side: TcpStream) -> io::Result<()> {
+    let mut unheard = vec![0; 16 << 10];
+    let end = async {
+        while side.read(&mut unheard).await? > 0 {}
+        Ok::<_, io::Error>(())
+    };
+    let end = tokio::time::timeout(FORGOTTEN_WITHIN, end).await;
+    end.expect("whoever hears nothing ends the connection")
 }
 
 /// What a client has said on its connection.

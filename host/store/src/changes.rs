@@ -4,14 +4,14 @@
 //! connected (or cannot prove within [`SILENCE_MAX`] that it is), the host is incoherent: caches are bypassed, so nothing stale is served.
 
 use crate::error::StoreError;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::UsdCents;
 use sqlx::Executor;
 use sqlx::postgres::PgListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What kind of thing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,6 +92,8 @@ pub(crate) struct Changes {
     coherent: Arc<AtomicBool>,
     /// Marks this host's own notifications, which were already announced locally.
     host: String,
+    /// Until when they are heard all the same, because a commit was not answered: what was announced then may have been before it.
+    doubted_until: Mutex<Option<Instant>>,
 }
 
 const CHANNEL: &str = "souk_changes";
@@ -102,6 +104,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// … and counts as disconnected when no answer comes within this.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+/// A commit that was not answered has ended by then: much longer than it takes a server to notice that its client has gone.
+const DOUBTED: Duration = Duration::from_secs(600);
 
 impl Changes {
     pub(crate) fn new(coherent: bool) -> Arc<Self> {
@@ -114,6 +118,7 @@ impl Changes {
             credit_listener: OnceLock::new(),
             coherent: Arc::new(AtomicBool::new(coherent)),
             host,
+            doubted_until: Mutex::default(),
         })
     }
 
@@ -143,6 +148,17 @@ impl Changes {
         }
     }
 
+    pub(crate) fn announce_each(&self, touched: Vec<(Topic, String)>) {
+        for (topic, id) in touched {
+            self.announce(&Change::One { topic, id });
+        }
+    }
+
+    /// A commit was not answered, and may be on its way. Its notification comes behind it.
+    pub(crate) fn doubt(&self) {
+        *self.doubted_until.lock() = Some(Instant::now() + DOUBTED);
+    }
+
     /// The notification payloads that tell other hosts of `touched`: `host` and then lines of `topic id`.
     pub(crate) fn payloads(&self, touched: &[(Topic, String)]) -> Vec<String> {
         let mut payloads = vec![self.host.clone()];
@@ -159,7 +175,10 @@ impl Changes {
     fn receive(&self, payload: &str) {
         let mut lines = payload.lines();
         if lines.next() == Some(self.host.as_str()) {
-            return;
+            let doubted_until = *self.doubted_until.lock();
+            if doubted_until.is_none_or(|until| until <= Instant::now()) {
+                return;
+            }
         }
         for line in lines {
             match line

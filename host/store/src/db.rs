@@ -34,7 +34,7 @@ use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 pub(crate) use transaction::Turn;
 pub use transaction::Write;
-use transaction::{Manager, Session};
+use transaction::{Manager, Session, Uncommitted};
 
 /// Transactions of one company that stand in line with others' or are at work: of a file, where one is at work at a time, and of a server.
 const OF_COMPANY_IN_FILE: usize = 1;
@@ -283,10 +283,12 @@ impl Db {
             if act.is_some() {
                 audit::end(&mut write).await?;
             }
-            if let Err(error) = write.commit().await
-                && !Box::pin(self.is_committed(act.as_ref(), &error)).await
-            {
-                return Err(error.into());
+            if let Err(Uncommitted { error, touched }) = write.try_commit().await {
+                if !Box::pin(self.is_committed(act.as_ref(), &error)).await {
+                    return Err(error.into());
+                }
+                // What was read while it was on its way was of before.
+                self.inner.changes.announce_each(touched);
             }
             Ok(done)
         };

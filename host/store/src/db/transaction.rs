@@ -3,7 +3,7 @@
 use super::backlog::Pen;
 use super::sqlite;
 use crate::bulk::{Script, WholeError};
-use crate::changes::{self, BalanceChange, Change, Changes, Topic};
+use crate::changes::{self, BalanceChange, Changes, Topic};
 use crate::error::StoreError;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::UsdCents;
@@ -182,33 +182,45 @@ impl Write {
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
     ///
     /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
-    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        let committed = self.try_commit().await;
+        committed.map_err(|uncommitted| uncommitted.error)
+    }
+
+    /// The same; where it fails, with what it touched: it may be committed later.
+    pub(super) async fn try_commit(mut self) -> Result<(), Uncommitted> {
         if self.touched.is_empty() && self.credited.is_empty() {
-            return self.finish().await;
+            return Ok(self.finish().await?);
         }
         if self.shared && !self.touched.is_empty() {
             for payload in self.changes.payloads(&self.touched) {
-                sqlx::query(changes::NOTIFY)
-                    .bind(payload)
-                    .execute(&mut *self)
-                    .await?;
+                let notified = sqlx::query(changes::NOTIFY).bind(payload);
+                let notified = notified.execute(&mut *self).await;
+                notified.map_err(StoreError::from)?;
             }
         }
         let committed = tokio::spawn(async move {
             let result = self.finish().await;
-            // After a failure the outcome may be unknown; forgetting too much is harmless.
-            for (topic, id) in std::mem::take(&mut self.touched) {
-                self.changes.announce(&Change::One { topic, id });
+            let touched = std::mem::take(&mut self.touched);
+            match result {
+                Ok(()) => {
+                    self.changes.announce_each(touched);
+                    // Still the only writer: whoever counts balances sees the commits in their order.
+                    self.changes.announce_credits(&self.credited);
+                    Ok(())
+                }
+                Err(error) => {
+                    if self.shared && !error.is_refusal() {
+                        self.changes.doubt();
+                    }
+                    // The outcome may be unknown; forgetting too much is harmless.
+                    self.changes.announce_each(touched.clone());
+                    Err(Uncommitted { error, touched })
+                }
             }
-            if result.is_ok() {
-                // Still the only writer: whoever counts balances sees the commits in their order.
-                self.changes.announce_credits(&self.credited);
-            }
-            result
         });
-        committed
-            .await
-            .map_err(|_| StoreError::unavailable("the host is shutting down"))?
+        let committed = committed.await;
+        committed.map_err(|_| StoreError::unavailable("the host is shutting down"))?
     }
 
     async fn finish(&mut self) -> Result<(), StoreError> {
@@ -219,6 +231,21 @@ impl Write {
             return Err(error.into());
         }
         Ok(())
+    }
+}
+
+/// A transaction whose commit failed, which may be in the middle of it.
+pub(super) struct Uncommitted {
+    pub(super) error: StoreError,
+    pub(super) touched: Vec<(Topic, String)>,
+}
+
+impl From<StoreError> for Uncommitted {
+    fn from(error: StoreError) -> Self {
+        Self {
+            error,
+            touched: Vec::new(),
+        }
     }
 }
 
