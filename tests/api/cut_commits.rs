@@ -360,6 +360,63 @@ async fn a_claim_that_is_let_go_of_hides_no_answer() {
     }
 }
 
+/// The most that an asset may take: its hold outlives what is waited for.
+const PATIENT: u64 = 60_000;
+
+async fn patient_asset(seller: &Company) -> String {
+    let asset = slow_asset(seller, PgCluster::shared().await, PRICE as u64).await;
+    let path = seller.path(&format!("/assets/{asset}"));
+    let change = json!({"timeout_ms": PATIENT});
+    seller.client.patch(&path, change).await.expect(200);
+    asset
+}
+
+/// A server that has not learnt that its client has gone keeps the locks of what was under way for some seconds: what is reserved or booked is tried
+/// again behind that, once, and a key can be sent again.
+#[tokio::test]
+async fn a_transaction_that_its_server_keeps_holds_nobody_up_for_long() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = patient_asset(&seller).await;
+    for statement in [CLAIM, HOLD, CHARGE] {
+        let buyer = host.buyer(&unique("buyer"), 10).await;
+        // It makes the purchase.
+        execute(&buyer, &asset, None).await.expect(200);
+        let before = wire.cuts();
+        wire.forget(statement);
+        let begun = Instant::now();
+        let first = execute(&buyer, &asset, Some("k")).await;
+        assert_eq!(wire.cuts() - before, 1, "{statement}: {}", first.body);
+        match statement {
+            CLAIM => first.expect_error(503, "SERVICE_UNAVAILABLE"),
+            _ => first.expect(200),
+        };
+        execute(&buyer, &asset, Some("k")).await.expect(200);
+        assert!(begun.elapsed() < SEEN_WITHIN, "{statement}");
+        until(&buyer.client, &buyer, (10 - 2 * PRICE, 0, 2)).await;
+    }
+    is_balanced(&host).await;
+}
+
+/// A server that is not heard any more, and hears nothing, is given up: the charge is booked by another connection, once.
+#[tokio::test]
+async fn a_charge_whose_wire_swallows_its_commit_is_booked_once() {
+    let (wire, host) = host().await;
+    let seller = host.company("seller").await;
+    let asset = patient_asset(&seller).await;
+    let buyer = host.buyer(&unique("buyer"), 10).await;
+    execute(&buyer, &asset, None).await.expect(200);
+    let before = wire.cuts();
+    wire.swallow(CHARGE);
+    let begun = Instant::now();
+    let answer = execute(&buyer, &asset, None).await;
+    assert_eq!(wire.cuts() - before, 1, "{}", answer.body);
+    assert_eq!(answer.expect(200).at("/meta/credits_used"), PRICE);
+    assert!(begun.elapsed() < SEEN_WITHIN);
+    until(&buyer.client, &buyer, (10 - 2 * PRICE, 0, 2)).await;
+    is_balanced(&host).await;
+}
+
 /// A delivery that was claimed without an answer is attempted, once, before its lease has ended.
 #[tokio::test]
 async fn a_delivery_whose_claim_is_cut_arrives_once() {

@@ -19,6 +19,7 @@ use crate::error::StoreError;
 pub(crate) use backlog::{Backlog, Pen};
 use connecting::{prepare, quiet};
 use lines::{Lines, Place};
+pub(crate) use postgres::TOLD_WITHIN;
 pub use reads::{Read, hold, holding};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
@@ -32,9 +33,9 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
-pub(crate) use transaction::Turn;
 pub use transaction::Write;
 use transaction::{Manager, Session, Uncommitted};
+pub(crate) use transaction::{Turn, in_time};
 
 /// Transactions of one company that stand in line with others' or are at work: of a file, where one is at work at a time, and of a server.
 const OF_COMPANY_IN_FILE: usize = 1;
@@ -102,8 +103,6 @@ enum Purpose {
     /// Charges that are in the charge log.
     Backlog,
     Holds,
-    /// Looking for one whose commit was not answered.
-    InDoubt,
 }
 
 impl Db {
@@ -194,17 +193,17 @@ impl Db {
             }
         };
         postgres::reach(&connect, options.patience).await?;
-        let pool = || {
+        let pool = |settings: &'static [&'static str]| {
             AnyPoolOptions::new()
                 .max_connections(options.connections)
                 .acquire_timeout(options.patience)
                 .test_before_acquire(true)
-                .after_connect(|connection, _| Box::pin(prepare(connection, postgres::EACH)))
+                .after_connect(move |connection, _| Box::pin(prepare(connection, settings)))
         };
-        let readers = pool().connect_with(connect.clone()).await?;
-        let writers = pool().connect_lazy_with(connect.clone());
+        let readers = pool(postgres::EACH).connect_with(connect.clone()).await?;
+        let writers = pool(postgres::WRITER).connect_lazy_with(connect.clone());
         // One that books, one that reserves, one that is just being given back. Not tested before use: the teller tries again anyway.
-        let teller = pool()
+        let teller = pool(postgres::WRITER)
             .max_connections(3)
             .test_before_acquire(false)
             .connect_lazy_with(connect.clone());
@@ -278,11 +277,17 @@ impl Db {
             begun: Instant::now(),
         };
         let done = async move {
-            let act = audit::begin(&mut write).await?;
-            let done = work(&mut write).await?;
-            if act.is_some() {
-                audit::end(&mut write).await?;
-            }
+            let limit = write.limit(postgres::WRITTEN_WITHIN);
+            let acted = async {
+                let act = audit::begin(&mut write).await?;
+                let done = work(&mut write).await?;
+                if act.is_some() {
+                    audit::end(&mut write).await?;
+                }
+                Ok::<_, E>((act, done))
+            };
+            let acted = in_time(limit, acted).await;
+            let (act, done) = write.answered(acted)?;
             if let Err(Uncommitted { error, touched }) = write.try_commit().await {
                 if !Box::pin(self.is_committed(act.as_ref(), &error)).await {
                     return Err(error.into());
@@ -323,6 +328,11 @@ impl Db {
 
     /// The view of whoever writes, in which nobody else can write meanwhile on a store of this host's own. Nothing is committed.
     pub(crate) async fn writers_view(&self) -> Result<Write, StoreError> {
+        self.begin(Purpose::Any).await
+    }
+
+    /// A transaction that brings the schema up to date, which takes as long as it takes.
+    pub(crate) async fn write_schema(&self) -> Result<Write, StoreError> {
         self.begin(Purpose::Any).await
     }
 
@@ -379,8 +389,6 @@ impl Db {
             Backend::Postgres { writers, teller } => {
                 let (pool, begin) = match purpose {
                     Purpose::Any => (writers, None),
-                    // For as long as anybody waits for a connection: what holds a lock for longer has lost its client.
-                    Purpose::InDoubt => (writers, Some("BEGIN; SET LOCAL lock_timeout = '5s'")),
                     Purpose::Charges | Purpose::Backlog => (teller, None),
                     Purpose::Holds => (teller, Some("BEGIN; SET LOCAL synchronous_commit = off")),
                 };

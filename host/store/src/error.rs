@@ -92,6 +92,7 @@ fn classify(code: &str) -> Condition {
     }
     match code {
         "40001" | "40P01" | "55P03" => Condition::Busy, // serialization failure, deadlock, lock not available
+        "25P03" | "25P04" => Condition::Unavailable, // the server has ended a transaction that was idle, or took too long
         _ if ["08", "53", "57", "58"]
             .iter()
             .any(|class| code.starts_with(class)) =>

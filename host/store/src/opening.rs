@@ -11,19 +11,22 @@ use std::time::SystemTime;
 /// An advisory lock that every host takes while it migrates; the number is arbitrary but must not change.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305813046925033)";
 
+/// Another host's migration, and whoever reads a table that is changed, are waited for as long as they take.
+const PATIENT: &str = "SET LOCAL lock_timeout = 0";
+
 impl Db {
     /// Opens the store, takes its lock, and applies missing migrations.
     ///
     /// Must be called on a runtime that outlives the store: its listener (on PostgreSQL) and its checkpoints (on SQLite) run there.
     pub async fn open(options: &OpenOptions) -> Result<Self, StoreError> {
         let db = Self::connect(options).await?;
-        db.write(async |write| {
-            if db.is_shared() {
-                write.execute(MIGRATION_LOCK).await?;
-            }
-            migrations::run(write, SystemTime::now().into()).await
-        })
-        .await?;
+        let mut write = db.write_schema().await?;
+        if db.is_shared() {
+            write.execute(PATIENT).await?;
+            write.execute(MIGRATION_LOCK).await?;
+        }
+        migrations::run(&mut write, SystemTime::now().into()).await?;
+        write.commit().await?;
         catch_up(&db).await?;
         Ok(db)
     }

@@ -2,7 +2,7 @@
 
 use souk_domain::ids::AuditId;
 
-use super::{Db, Purpose};
+use super::{Db, Purpose, in_time, postgres};
 use crate::audit;
 use crate::error::StoreError;
 
@@ -24,7 +24,9 @@ impl Db {
 
     async fn has_lines(&self, act: &AuditId) -> Result<bool, StoreError> {
         // Nothing of it is committed.
-        let mut write = self.begin(Purpose::InDoubt).await?;
-        audit::has_lines(&mut write, act).await
+        let mut write = self.begin(Purpose::Any).await?;
+        let limit = write.limit(postgres::ANSWERED_WITHIN);
+        let found = in_time(limit, audit::has_lines(&mut write, act)).await;
+        write.answered(found)
     }
 }

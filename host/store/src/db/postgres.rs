@@ -1,4 +1,9 @@
-//! The first connection to PostgreSQL: the pools only say that none came; this says why.
+//! The first connection to PostgreSQL: the pools only say that none came; this says why. And how long either side waits for the other.
+//!
+//! A network can lose a connection without telling its ends. The server then keeps the locks of what was under way, and whoever tries again
+//! waits for them; the host waits for an answer that does not come. So the server ends a transaction that its client has left
+//! alone ([`WRITER`]), sooner than anybody gives up waiting for its locks, and the host ends a connection that does not answer
+//! ([`ANSWERED_WITHIN`], [`WRITTEN_WITHIN`]), later than the server may have reason to keep it waiting.
 
 use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
@@ -11,7 +16,29 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Of each connection. A search that looks dear to the planner would be compiled for some tenths of a second, or shared among processes that
 /// have to be started, to run for some milliseconds.
-pub(super) const EACH: &[&str] = &["SET jit = off", "SET max_parallel_workers_per_gather = 0"];
+///
+/// A client that has gone without a word is noticed within a minute, where the system's own settings have two hours.
+pub(super) const EACH: &[&str] = &[
+    "SET jit = off; SET max_parallel_workers_per_gather = 0",
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; SET tcp_user_timeout = '60s'",
+];
+
+/// The same of one that writes. Between two statements of a transaction the host only computes, or waits for a reader, which its patience ends by then,
+/// too. Locks are waited for longer than that, so that whoever meets those of a connection that was lost goes on behind it; migrations wait for
+/// theirs as long as it takes.
+pub(super) const WRITER: &[&str] = &[
+    EACH[0],
+    EACH[1],
+    "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'",
+];
+
+/// What begins or ends a transaction: it waits for no lock but for the disk, and for a standby where there is one.
+pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
+/// What is done in one transaction, the time for locks of several statements included. Of what is large each has its part; migrations take as long as
+/// they take.
+pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(120);
+/// The same of the teller: a handful of statements, each of which waits for locks at most once.
+pub(crate) const TOLD_WITHIN: Duration = Duration::from_secs(60);
 
 /// Connects once, and waits for a server that is not there yet, or still starts, for as long as `patience` lasts. Says in one sentence why it
 /// cannot be used.

@@ -1,7 +1,7 @@
 //! A transaction: the right to begin one, what is noted while it runs, and how it ends.
 
 use super::backlog::Pen;
-use super::sqlite;
+use super::{postgres, sqlite};
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, BalanceChange, Changes, Topic};
 use crate::error::StoreError;
@@ -10,8 +10,10 @@ use souk_domain::money::UsdCents;
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyConnection, Database, Executor, SqlSafeStr, SqliteConnection};
 use sqlx_core::transaction::TransactionManager;
+use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 pub(super) type Manager = <Any as Database>::TransactionManager;
@@ -85,6 +87,7 @@ impl Turn {
             touched: Vec::new(),
             credited: Vec::new(),
             stage: Stage::Before,
+            is_lost: false,
             _pen: pen,
         };
         Self { begin, write }
@@ -98,9 +101,11 @@ impl Turn {
     /// know. The connection was thrown away, and whoever takes another turn has a new one.
     pub(super) async fn try_begin(mut self) -> Result<Write, sqlx::Error> {
         let begin = self.begin.map(SqlSafeStr::into_sql_str);
+        let limit = self.write.limit(postgres::ANSWERED_WITHIN);
         let connection = self.write.session.get_mut();
         let connection = connection.ok_or(sqlx::Error::WorkerCrashed)?;
-        if let Err(error) = Manager::begin(connection, begin).await {
+        let begun = in_time(limit, Manager::begin(connection, begin)).await;
+        if let Err(error) = begun.unwrap_or_else(|| Err(silent())) {
             self.write.session.discard();
             return Err(error);
         }
@@ -133,6 +138,23 @@ impl Turn {
     }
 }
 
+/// What becomes of `work` within its [limit](Write::limit), if there is one.
+pub(crate) async fn in_time<T>(
+    limit: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+        None => Some(work.await),
+    }
+}
+
+/// Of a server that has not answered in time.
+fn silent() -> sqlx::Error {
+    let message = "PostgreSQL does not answer";
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
+}
+
 /// How far a transaction is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -151,6 +173,8 @@ pub struct Write {
     touched: Vec<(Topic, String)>,
     credited: Vec<(CompanyId, BalanceChange)>,
     stage: Stage,
+    /// The server does not answer.
+    is_lost: bool,
     /// No charges are logged meanwhile.
     _pen: Option<Pen>,
 }
@@ -159,6 +183,23 @@ impl Write {
     /// Whether other hosts may write at the same time, so that what is read must be locked before it is decided upon.
     pub fn is_shared(&self) -> bool {
         self.shared
+    }
+
+    /// How long work in this transaction may take, if its answers are those of a server.
+    pub(crate) fn limit(&self, of_server: Duration) -> Option<Duration> {
+        // A store of this host's own always answers.
+        self.shared.then_some(of_server)
+    }
+
+    /// What was done in this transaction [in time](in_time). A connection that does not answer is thrown away, and nothing of it is committed.
+    pub(crate) fn answered<T, E: From<StoreError>>(
+        &mut self,
+        done: Option<Result<T, E>>,
+    ) -> Result<T, E> {
+        done.unwrap_or_else(|| {
+            self.is_lost = true;
+            Err(StoreError::from(silent()).into())
+        })
     }
 
     /// Notes that this transaction changes `id`; whoever caches it is told once it is committed. Called beside the statement that does it, so
@@ -193,10 +234,12 @@ impl Write {
             return Ok(self.finish().await?);
         }
         if self.shared && !self.touched.is_empty() {
+            let limit = self.limit(postgres::ANSWERED_WITHIN);
             for payload in self.changes.payloads(&self.touched) {
-                let notified = sqlx::query(changes::NOTIFY).bind(payload);
-                let notified = notified.execute(&mut *self).await;
-                notified.map_err(StoreError::from)?;
+                let notify = sqlx::query(changes::NOTIFY).bind(payload);
+                let notified = in_time(limit, notify.execute(&mut *self)).await;
+                let notified = notified.map(|notified| notified.map_err(StoreError::from));
+                self.answered(notified)?;
             }
         }
         let committed = tokio::spawn(async move {
@@ -224,9 +267,11 @@ impl Write {
     }
 
     async fn finish(&mut self) -> Result<(), StoreError> {
-        let committed = Manager::commit(self.session.connection()?).await;
+        let limit = self.limit(postgres::ANSWERED_WITHIN);
+        let commit = Manager::commit(self.session.connection()?);
+        let committed = in_time(limit, commit).await;
         self.stage = Stage::Over;
-        if let Err(error) = committed {
+        if let Err(error) = committed.unwrap_or_else(|| Err(silent())) {
             self.session.discard();
             return Err(error.into());
         }
@@ -252,6 +297,8 @@ impl From<StoreError> for Uncommitted {
 impl Drop for Write {
     fn drop(&mut self) {
         match (self.stage, self.session.get_mut()) {
+            // Whoever gave it back to its pool would wait for its answer.
+            (Stage::Open, _) if self.is_lost => self.session.discard(),
             (Stage::Open, Some(connection)) => Manager::start_rollback(connection),
             (Stage::OpenByScript, _) => self.session.discard(),
             _ => {}

@@ -17,7 +17,7 @@ use super::reservations;
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::ROWS_MAX;
 use crate::charge_log::AppendError;
-use crate::db::{self, Backlog, Db, Pen, Write};
+use crate::db::{self, Backlog, Db, Pen, TOLD_WITHIN, Write, in_time};
 use crate::error::StoreError;
 use crate::events;
 use crate::fields::Fields;
@@ -140,6 +140,19 @@ enum Committed {
     Expired,
     /// The claim on the idempotency key had lapsed and was taken over.
     Superseded,
+}
+
+/// A batch in a transaction that is yet to be committed.
+enum Attempted {
+    /// It was in the books already.
+    Found(Vec<Committed>),
+    Written {
+        outcomes: Vec<Committed>,
+        /// Accounts that are there from then on.
+        new: Vec<Account>,
+        /// The last charge's time.
+        at: Timestamp,
+    },
 }
 
 struct Failure {
@@ -309,32 +322,53 @@ impl Poster {
     /// Books the batch. `in_doubt`: an attempt before this one may have done so.
     async fn attempt(&mut self, batch: &[Item], in_doubt: bool) -> Result<Vec<Committed>, Failure> {
         let mut write = self.db.write_charges().await?;
+        let limit = write.limit(TOLD_WITHIN);
+        let attempted = in_time(limit, self.write_batch(&mut write, batch, in_doubt)).await;
+        let (outcomes, new, at) = match write.answered(attempted)? {
+            Attempted::Found(outcomes) => return Ok(outcomes),
+            Attempted::Written { outcomes, new, at } => (outcomes, new, at),
+        };
+        write.commit().await.map_err(|error| Failure {
+            error,
+            in_doubt: true,
+        })?;
+        self.known.extend(new);
+        self.last_at = at;
+        Ok(outcomes)
+    }
+
+    async fn write_batch(
+        &self,
+        write: &mut Write,
+        batch: &[Item],
+        in_doubt: bool,
+    ) -> Result<Attempted, Failure> {
         let touched = touched(batch);
         let new: Vec<Account> = touched
             .accounts()
             .filter(|account| !self.known.contains(account))
             .cloned()
             .collect();
-        let (superseded, mut given_back) = keep_answers(&mut write, batch).await?;
+        let (superseded, mut given_back) = keep_answers(write, batch).await?;
         if !new.is_empty() {
-            accounts::ensure_accounts(&mut write, new.iter()).await?;
+            accounts::ensure_accounts(write, new.iter()).await?;
         }
         let mut levels = match &self.keeper {
             Keeper::Memory(balances) => levels_in_memory(balances, batch),
             Keeper::Rows(_) => {
                 let accounts = touched.accounts().cloned().collect();
-                accounts::lock(&mut write, accounts).await?
+                accounts::lock(write, accounts).await?
             }
         };
         // Behind the locks: a commit that was still on its way has ended. If it went through, the holds are not there because they are spent, and
         // the answers that were kept stay.
-        if in_doubt && let Some(outcomes) = booked(&mut write, batch).await? {
-            return Ok(outcomes);
+        if in_doubt && let Some(outcomes) = booked(write, batch).await? {
+            return Ok(Attempted::Found(outcomes));
         }
         let mut expired = HashSet::new();
         if let Keeper::Rows(_) = &self.keeper {
-            expired = take_holds(&mut write, batch, &superseded).await?;
-            forget_answers(&mut write, batch, &expired, &mut given_back).await?;
+            expired = take_holds(write, batch, &superseded).await?;
+            forget_answers(write, batch, &expired, &mut given_back).await?;
         }
 
         let mut at = db::now().max(self.last_at);
@@ -355,28 +389,27 @@ impl Poster {
             outcomes.push(Committed::Booked { balance_after });
         }
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
-        script.run(&mut write).await?;
-        events::emit(&mut write, &bookings::low(&bookings)).await?;
-        given_back.apply(&mut write).await?;
-        write.commit().await.map_err(|error| Failure {
-            error,
-            in_doubt: true,
-        })?;
-        self.known.extend(new);
-        self.last_at = at;
-        Ok(outcomes)
+        script.run(write).await?;
+        events::emit(write, &bookings::low(&bookings)).await?;
+        given_back.apply(write).await?;
+        Ok(Attempted::Written { outcomes, new, at })
     }
 
     /// What a batch that may have been booked before left; `None`: it was not booked.
     async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Committed>>, StoreError> {
         // The writer's connection: on SQLite no other could be sure to see what it saw last.
         let mut write = self.db.writers_view().await?;
-        if let Keeper::Rows(_) = &self.keeper {
-            // A commit that is still on its way is not seen before it ends, and has them locked until then.
-            let accounts = touched(batch).accounts().cloned().collect();
-            accounts::lock(&mut write, accounts).await?;
-        }
-        booked(&mut write, batch).await
+        let limit = write.limit(TOLD_WITHIN);
+        let found = async {
+            if let Keeper::Rows(_) = &self.keeper {
+                // A commit that is still on its way is not seen before it ends, and has them locked until then.
+                let accounts = touched(batch).accounts().cloned().collect();
+                accounts::lock(&mut write, accounts).await?;
+            }
+            booked(&mut write, batch).await
+        };
+        let found = in_time(limit, found).await;
+        write.answered(found)
     }
 }
 

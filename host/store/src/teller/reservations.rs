@@ -7,7 +7,7 @@ use super::balance::HoldError;
 use super::hold::{Hold, HoldRequest, Op, Release};
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
-use crate::db::{self, Db, Write};
+use crate::db::{self, Db, TOLD_WITHIN, Write, in_time};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
@@ -167,15 +167,27 @@ async fn change(
         return Ok(Vec::new());
     }
     let mut write = db.write_holds().await?;
+    let limit = write.limit(TOLD_WITHIN);
+    let decisions = in_time(limit, decide(&mut write, requests, releases)).await;
+    let decisions = write.answered(decisions)?;
+    write.commit().await?;
+    Ok(decisions)
+}
+
+async fn decide(
+    write: &mut Write,
+    requests: &[&HoldRequest],
+    releases: &[(ExecutionId, CompanyId)],
+) -> Result<Vec<Result<i64, HoldError>>, StoreError> {
     let buyers = requests.iter().map(|request| &request.buyer);
     let buyers = buyers.chain(releases.iter().map(|(_, buyer)| buyer));
     let accounts = buyers.map(|buyer| Account::Buyer(buyer.clone()));
-    let mut levels = accounts::lock(&mut write, accounts.collect()).await?;
+    let mut levels = accounts::lock(write, accounts.collect()).await?;
     let mut changes = AccountChanges::default();
 
     if !releases.is_empty() {
         let executions: Vec<_> = releases.iter().map(|(execution, _)| execution).collect();
-        for (_, account, cents) in delete(&mut write, &executions).await? {
+        for (_, account, cents) in delete(write, &executions).await? {
             if let Some(level) = levels.get_mut(&account.id()) {
                 level.held -= cents;
             }
@@ -207,7 +219,7 @@ async fn change(
     }
     let now = db::now();
     INSERT
-        .run(&mut write, &granted, |values, row| {
+        .run(write, &granted, |values, row| {
             values
                 .text(row.map(|request| request.execution.as_str()))
                 .text(
@@ -221,7 +233,6 @@ async fn change(
         .await?;
     let mut script = Script::new(Style::Separate);
     changes.apply(&mut script);
-    script.run(&mut write).await?;
-    write.commit().await?;
+    script.run(write).await?;
     Ok(decisions)
 }
