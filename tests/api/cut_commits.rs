@@ -477,6 +477,41 @@ async fn what_an_alert_spends_counts_once() {
     is_balanced(&host).await;
 }
 
+/// Use of a key counts once, also where that was written without an answer, and where the commit comes later.
+#[tokio::test]
+async fn use_that_was_counted_without_an_answer_counts_once() {
+    const USES: i64 = 5;
+    let (wire, host) = host().await;
+    let company = host.company(&unique("counted")).await;
+    let keys = company.path("/api-keys");
+    for fate in [Some(Cut::Before), Some(Cut::Behind), None] {
+        let made = company.client.post(&keys, json!({"name": "used"})).await;
+        let made = made.expect(201);
+        let user = host.client(&made.text("/data/key"));
+        let key = format!("{keys}/{}", made.text("/data/id"));
+        let credits = company.path("/credits");
+        let counted = async || {
+            let shown = company.client.get(&key).await.expect(200);
+            shown.at("/data/usage_count").as_i64()
+        };
+        let before = wire.cuts();
+        match fate {
+            Some(side) => wire.cut(side, "INSERT INTO key_usage"),
+            None => wire.delay("INSERT INTO key_usage"),
+        }
+        for _ in 0..USES {
+            user.get(&credits).await;
+        }
+        let begun = Instant::now();
+        while wire.cuts() == before || counted().await < Some(USES) {
+            assert!(begun.elapsed() < SEEN_WITHIN, "{fate:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        tokio::time::sleep(LOOKED_AGAIN).await;
+        assert_eq!(counted().await, Some(USES), "{fate:?}");
+    }
+}
+
 /// An upload whose row may have been written is a file, with its bytes, or neither is there.
 #[tokio::test]
 async fn a_file_whose_commit_is_cut_is_whole_or_not_there() {

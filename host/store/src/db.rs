@@ -18,6 +18,7 @@ use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 pub(crate) use backlog::{Backlog, Pen};
 use connecting::{prepare, quiet};
+pub(crate) use doubt::{Outcome, number_of};
 use lines::{Lines, Place};
 pub(crate) use postgres::TOLD_WITHIN;
 pub use reads::{Read, hold, holding};

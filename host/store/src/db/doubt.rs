@@ -2,11 +2,46 @@
 
 use souk_domain::ids::AuditId;
 
-use super::{Db, Purpose, in_time, postgres};
+use super::{Db, Purpose, Write, in_time, postgres};
 use crate::audit;
 use crate::error::StoreError;
+use crate::fields::Fields;
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Committed,
+    /// Or so long ago that the server has forgotten it.
+    Undone,
+    Open,
+}
+
+/// By what a server knows this transaction. `None`: the store is this host's own, whose commits are always answered.
+pub(crate) async fn number_of(write: &mut Write) -> Result<Option<String>, StoreError> {
+    if !write.is_shared() {
+        return Ok(None);
+    }
+    let row = sqlx::query("SELECT CAST(pg_current_xact_id() AS TEXT) AS number")
+        .fetch_one(&mut **write)
+        .await?;
+    row.text("number").map(Some)
+}
 
 impl Db {
+    /// What became of the transaction that a server knows by this [number]: for work that leaves no lines. One that is open is not waited for.
+    pub(crate) async fn outcome(&self, number: &str) -> Result<Outcome, StoreError> {
+        let mut read = self.read().await?;
+        let row = sqlx::query("SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)) AS status")
+            .bind(number)
+            .fetch_one(&mut *read)
+            .await?;
+        Ok(match row.text_opt("status")?.as_deref() {
+            Some("committed") => Outcome::Committed,
+            Some("in progress") => Outcome::Open,
+            _ => Outcome::Undone,
+        })
+    }
+
     /// Whether it went through, by the lines that it has left in the audit log. False where it has left none, and where nobody knows.
     pub(super) async fn is_committed(&self, act: Option<&AuditId>, failure: &StoreError) -> bool {
         // A store of this host's own is no connection away; and what was refused is not there.

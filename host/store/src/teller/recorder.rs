@@ -9,7 +9,7 @@
 
 use super::allowances::Allowances;
 use crate::bulk::{Script, Style};
-use crate::db::Db;
+use crate::db::{self, Db};
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey, Ended, Outcome, Run};
 use crate::failures::{self, Reason};
@@ -78,6 +78,14 @@ struct Shared {
 struct Flushing {
     unpruned: Unpruned,
     allowances: Allowances,
+    in_doubt: Option<InDoubt>,
+}
+
+/// Counts whose commit was not answered: nothing is counted before it is known whether these are.
+struct InDoubt {
+    /// Of their transaction.
+    number: String,
+    counts: Counts,
 }
 
 /// What one thread has counted.
@@ -344,6 +352,10 @@ impl Shared {
 
     async fn flush(&self) {
         let mut flushing = self.flushing.lock().await;
+        flushing.in_doubt = match flushing.in_doubt.take() {
+            Some(in_doubt) => self.settle(in_doubt).await,
+            None => None,
+        };
         let Pending {
             failed,
             free,
@@ -351,7 +363,10 @@ impl Shared {
             counts,
             of_sellers: _,
         } = self.take();
-        self.write_counts(counts).await;
+        match flushing.in_doubt.is_some() {
+            true => self.pending().counts.add(counts),
+            false => flushing.in_doubt = self.write_counts(counts).await,
+        }
         let free = free.into_iter().map(|run| (run, None));
         let runs: Vec<(Run, Option<Reason>)> = failed.into_iter().chain(free).collect();
         let sellers = runs.iter().map(|(run, _)| &run.seller);
@@ -368,23 +383,50 @@ impl Shared {
         }
     }
 
-    /// A few at a time: charges go between. What is not written is kept, with all that comes after it, since the store may be away.
-    async fn write_counts(&self, counts: Counts) {
-        let sorted = Sorted::of(counts);
-        let mut left = sorted.all();
-        while let Some((next, rest)) = left.split() {
-            if let Err(error) = self.write_part(next).await {
-                let kept = left.len();
-                tracing::warn!(%error, kept, "counts of use could not be written; they are kept");
-                self.pending().counts.add_back(left);
-                return;
+    /// Counts again what has not got there. `Some`: it may still be on its way, or the store does not say.
+    async fn settle(&self, in_doubt: InDoubt) -> Option<InDoubt> {
+        match self.db.outcome(&in_doubt.number).await {
+            Ok(db::Outcome::Committed) => None,
+            Ok(db::Outcome::Open) => Some(in_doubt),
+            Err(error) if !error.is_refusal() => Some(in_doubt),
+            // A server that is another one since then knows no such number.
+            Ok(db::Outcome::Undone) | Err(_) => {
+                self.pending().counts.add(in_doubt.counts);
+                None
             }
-            left = rest;
         }
     }
 
-    /// All of it, or nothing: a key's totals are those of its hours.
-    async fn write_part(&self, part: Part<'_>) -> Result<(), StoreError> {
+    /// A few at a time: charges go between. What is not written is kept, with all that comes after it, since the store may be away. Returns of what
+    /// nobody knows whether it was written.
+    async fn write_counts(&self, counts: Counts) -> Option<InDoubt> {
+        let sorted = Sorted::of(counts);
+        let mut left = sorted.all();
+        while let Some((next, rest)) = left.split() {
+            let mut number = None;
+            if let Err(error) = self.write_part(next, &mut number).await {
+                let kept = left.len();
+                tracing::warn!(%error, kept, "counts of use could not be written; they are kept");
+                let number = number.filter(|_| !error.is_refusal());
+                let unwritten = if number.is_some() { rest } else { left };
+                self.pending().counts.add_back(unwritten);
+                return number.map(|number| {
+                    let mut counts = Counts::default();
+                    counts.add_back(next);
+                    InDoubt { number, counts }
+                });
+            }
+            left = rest;
+        }
+        None
+    }
+
+    /// All of it, or nothing: a key's totals are those of its hours. `number`: the transaction's, where it was to be committed on a server.
+    async fn write_part(
+        &self,
+        part: Part<'_>,
+        number: &mut Option<String>,
+    ) -> Result<(), StoreError> {
         let Part { days, times, hours } = part;
         let days: Vec<(DayKey, DayCounts)> = days
             .iter()
@@ -398,7 +440,7 @@ impl Shared {
         }
         let keys: Vec<_> = keys.into_iter().collect();
         self.db
-            .write(async |write| {
+            .write(async |write| -> Result<_, StoreError> {
                 let mut script = Script::new(Style::Separate);
                 executions::add_days(&mut script, &days);
                 script.run(write).await?;
@@ -407,7 +449,9 @@ impl Shared {
                 if self.db.is_shared() {
                     usage::lock_keys(write, &keys).await?;
                 }
-                usage::add_to_keys(write, &keys).await
+                usage::add_to_keys(write, &keys).await?;
+                *number = db::number_of(write).await?;
+                Ok(())
             })
             .await
     }
