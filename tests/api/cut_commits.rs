@@ -295,33 +295,45 @@ async fn what_is_made_is_made_once_whatever_becomes_of_its_answer() {
 }
 
 /// A commit that arrives behind the end of its connection is waited for and told as done; and what it has replaced is served by nobody from then on,
-/// though it was asked for meanwhile.
+/// though it was asked for meanwhile, and also where whoever wanted it has hung up.
 #[tokio::test]
 async fn a_commit_that_is_late_is_told_and_heard_of() {
     let (wire, host) = host().await;
     let company = host.company(&unique("late")).await;
     let keys = company.path("/api-keys");
-    let before = wire.cuts();
-    wire.delay("INSERT INTO api_keys");
-    let made = company.client.post(&keys, json!({"name": "late"})).await;
-    let made = made.expect(201);
-    assert_eq!(wire.cuts() - before, 1);
-    let holder = host.client(&made.text("/data/key"));
-    let asked = async || holder.get(&company.path("/credits")).await.status;
-    assert_ne!(asked().await, 401);
-    wire.delay("SET deactivated_at = $3");
-    let key = format!("{keys}/{}", made.text("/data/id"));
-    let revoked = company.client.delete(&key);
-    tokio::pin!(revoked);
-    let revoked = loop {
-        tokio::select! {
-            revoked = &mut revoked => break revoked,
-            _ = asked() => tokio::time::sleep(Duration::from_millis(20)).await,
+    let credits = company.path("/credits");
+    for hangs_up in [false, true] {
+        let before = wire.cuts();
+        wire.delay("INSERT INTO api_keys");
+        let made = company.client.post(&keys, json!({"name": "late"})).await;
+        let made = made.expect(201);
+        assert_eq!(wire.cuts() - before, 1);
+        let holder = host.client(&made.text("/data/key"));
+        let asked = async || holder.get(&credits).await.status;
+        assert_ne!(asked().await, 401);
+        wire.delay("SET deactivated_at = $3");
+        let key = format!("{keys}/{}", made.text("/data/id"));
+        {
+            let revoked = company.client.delete(&key);
+            tokio::pin!(revoked);
+            while !(hangs_up && wire.cuts() - before == 2) {
+                tokio::select! {
+                    revoked = &mut revoked => {
+                        revoked.expect(204);
+                        assert_eq!(asked().await, 401);
+                        break;
+                    }
+                    _ = asked() => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            }
         }
-    };
-    revoked.expect(204);
-    assert_eq!(wire.cuts() - before, 2);
-    assert_eq!(asked().await, 401);
+        assert_eq!(wire.cuts() - before, 2);
+        let begun = Instant::now();
+        while asked().await != 401 {
+            assert!(begun.elapsed() < SEEN_WITHIN, "it is served still");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
 }
 
 /// The answer to a request that is sent again and again while its key is claimed.

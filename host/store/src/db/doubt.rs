@@ -28,7 +28,7 @@ pub(crate) async fn number_of(write: &mut Write) -> Result<Option<String>, Store
 }
 
 impl Db {
-    /// What became of the transaction that a server knows by this [number]: for work that leaves no lines. One that is open is not waited for.
+    /// What became of the transaction that a server knows by this [number](number_of): for work that leaves no lines. One that is open is not waited for.
     pub(crate) async fn outcome(&self, number: &str) -> Result<Outcome, StoreError> {
         let mut read = self.read().await?;
         let row = sqlx::query("SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)) AS status")
