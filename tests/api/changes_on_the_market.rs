@@ -211,6 +211,11 @@ async fn other_changes_need_no_source() {
     let draft =
         json!({"slug": unique("draft"), "source": {"table": "goods"}, "fields": [{"name": "id"}]});
     let draft = seller.endpoint(&stall.connection, draft).await;
+    let chart = json!({"asset_type": "VISUALIZATION", "result_type": "chart", "slug": unique("chart"),
+        "sql_logic": "SELECT name, price FROM goods", "visualization": {"x": "name", "title": "Worth"}});
+    let chart = seller.asset(&stall.connection, chart).await;
+    seller.publish(&chart, 1).await;
+    let chart = seller.path(&format!("/assets/{chart}"));
     drop(cluster);
 
     for change in [
@@ -227,6 +232,14 @@ async fn other_changes_need_no_source() {
     ] {
         stall.change(&stall.asset, change).await.expect(200);
     }
+    let drawn = json!({"visualization": {"x": "name", "title": "Prices", "mark": "point"}});
+    stall.change(&chart, drawn.clone()).await.expect(200);
+    assert_eq!(
+        stall.shown(&chart).await["visualization"],
+        drawn["visualization"]
+    );
+    let other = json!({"visualization": {"x": "label", "title": "Prices"}});
+    stall.refuses(&chart, other).await;
     let prices = format!("{}/prices", stall.asset);
     let price = json!({"price_credits": 6});
     seller.client.post(&prices, price).await.expect(201);

@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{c
          source, fields, parameters, order or privacy) takes the preview away until the next test or publication. Before a change of a published asset is saved that asks more of the source \
          (another connection, source, parameter, result or column of it), it is tested as `publish_asset` tests it without `params`, and what that \
          returns becomes the preview; if the test fails, also because the source is away, it is 409 `INVALID_STATE`, nothing is changed, and \
-         buyers go on with what was. No other change asks the source, nor does another `min_group_size`.",
+         buyers go on with what was. No other change asks the source, nor does another `min_group_size`, or another `title` or `mark` of a chart.",
     )
     .needs(Role::DataScientist, Permission::Write)
     .runs_connector()

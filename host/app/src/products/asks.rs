@@ -136,7 +136,7 @@ mod tests {
         assert!(!asks_no_more(&other) && !asks_no_more(&sorted));
     }
 
-    /// Another unit, and another number that must stand behind a result, ask for no more; another column or parameter does.
+    /// Another unit, title or mark, and another number that must stand behind a result, ask for no more; another column or parameter does.
     #[test]
     fn an_asset_asks_for_more_where_something_else_is_read() {
         let privacy = |size: u32, column: &str| {
@@ -169,6 +169,26 @@ mod tests {
             strict,
         ] {
             assert!(AssetId::asks_no_more(&before, &after), "{after:?}");
+        }
+        let chart = |visualization: Value| AssetDetails {
+            asset_type: AssetType::Visualization,
+            result_type: ResultType::Chart,
+            visualization: Some(visualization.to_string()),
+            ..before.clone()
+        };
+        let plain = chart(json!({"x": "team", "mark": "bar"}));
+        for (visualization, expected) in [
+            (
+                json!({"x": "team", "mark": "line", "title": "Goals by team"}),
+                true,
+            ),
+            (json!({"x": "club", "mark": "bar"}), false),
+            (json!({"x": "team", "y": "goals"}), false),
+            (json!({"x": "team", "series": "season"}), false),
+            (json!({}), false),
+        ] {
+            let after = chart(visualization);
+            assert_eq!(AssetId::asks_no_more(&plain, &after), expected, "{after:?}");
         }
         let counted = AssetDetails {
             privacy: privacy(5, "clubs"),

@@ -113,11 +113,15 @@ impl Sells for AssetId {
 
     fn asks_no_more(before: &AssetDetails, after: &AssetDetails) -> bool {
         // How many must stand behind a result decides whether it leaves, not whether there is one; the column that says so is not part of it.
-        let withheld = AssetDetails {
+        // What a chart is called, and what it is drawn with, the host writes.
+        let told = AssetDetails {
             privacy: after.privacy.clone(),
+            visualization: after.visualization.clone(),
             ..before.clone()
         };
-        AssetId::shows_the_same(&withheld, after) && unit_column(before) == unit_column(after)
+        AssetId::shows_the_same(&told, after)
+            && unit_column(before) == unit_column(after)
+            && drawn_columns(before) == drawn_columns(after)
     }
 
     fn still_learned(_: &Row<AssetId>, _: &Written<AssetDetails>) -> Option<String> {
@@ -134,6 +138,14 @@ fn unit_column(details: &AssetDetails) -> Option<String> {
     let privacy = read(details.privacy.as_deref()?).ok()?;
     let privacy = definition::privacy(&privacy).ok()?;
     Some(privacy.privacy_unit_column)
+}
+
+/// The columns that a chart draws, where they are named.
+fn drawn_columns(details: &AssetDetails) -> [Option<String>; 3] {
+    let stored = details.visualization.as_deref();
+    let chart = stored.and_then(|text| definition::visualization(&read(text).ok()?).ok());
+    let chart = chart.unwrap_or_default();
+    [chart.x, chart.y, chart.series]
 }
 
 fn result_kind(details: &AssetDetails) -> Result<ResultKind, Cause> {
