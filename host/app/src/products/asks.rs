@@ -62,10 +62,12 @@ impl Asks {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use souk_domain::ids::{AssetId, EndpointId};
-    use souk_domain::products::{AssetType, ResultType, SourceKind};
-    use souk_store::products::AssetDetails;
+    use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
+    use souk_domain::products::{AssetType, ProductStatus, ResultType, SourceKind};
+    use souk_domain::time::Timestamp;
+    use souk_store::products::{AssetDetails, Row, Written};
 
+    use super::super::endpoint::{Learned, LearnedColumn};
     use super::super::snapshot::Sells;
     use super::*;
 
@@ -134,6 +136,75 @@ mod tests {
             ..before.clone()
         };
         assert!(!asks_no_more(&other) && !asks_no_more(&sorted));
+    }
+
+    /// A published endpoint, of which this is known.
+    fn row(details: EndpointDetails, learned: &Learned) -> Row<EndpointId> {
+        let at = Timestamp::from_micros(0);
+        Row {
+            id: EndpointId::generate(),
+            company_id: CompanyId::generate(),
+            company_handle: "acme".to_owned(),
+            user_id: UserId::generate(),
+            written: Written {
+                connection_id: ConnectionId::generate(),
+                name: "an endpoint".to_owned(),
+                slug: "an-endpoint".to_owned(),
+                description: String::new(),
+                category: None,
+                labels: "{}".to_owned(),
+                timeout_ms: 1_000,
+                allow_ai_training: false,
+                details,
+            },
+            status: ProductStatus::Published,
+            learned: serde_json::to_string(learned).ok(),
+            sample: None,
+            sampled_at: None,
+            is_suspended: false,
+            created_at: at,
+            updated_at: at,
+            published_at: None,
+        }
+    }
+
+    /// Pages go on by what a publication has learnt where a change asks for no more; by what else is known of the source no page is read.
+    #[test]
+    fn what_was_learnt_holds_where_no_more_is_asked_for() {
+        let column = |name: &str| LearnedColumn {
+            name: name.to_owned(),
+            kind: "int64".to_owned(),
+            ..LearnedColumn::default()
+        };
+        let learned = |types_only: bool| Learned {
+            columns: vec![column("id"), column("team")],
+            key: vec!["id".to_owned()],
+            types_only,
+        };
+        let two = json!([{"name": "id"}, {"name": "team"}]);
+        let details = endpoint(two, json!(["id"]), json!([]));
+        let less = endpoint(json!([{"name": "id", "alias": "no"}]), json!([]), json!([]));
+        let more = endpoint(json!([{"name": "goals"}]), json!(["id"]), json!([]));
+        let elsewhere = EndpointDetails {
+            source_table: Some("match".to_owned()),
+            ..details.clone()
+        };
+        for (known, after, expected) in [
+            (false, &less, Some(false)),
+            (false, &details, Some(false)),
+            (false, &more, Some(true)),
+            (true, &less, Some(true)),
+            (false, &elsewhere, None),
+        ] {
+            let before = row(details.clone(), &learned(known));
+            let written = Written {
+                details: after.clone(),
+                ..before.written.clone()
+            };
+            let left = EndpointId::still_learned(&before, &written);
+            let left = left.map(|text| serde_json::from_str::<Learned>(&text).unwrap());
+            assert_eq!(left, expected.map(learned), "{after:?}");
+        }
     }
 
     /// Another unit, title or mark, and another number that must stand behind a result, ask for no more; another column or parameter does.

@@ -213,11 +213,13 @@ impl Sells for EndpointId {
     fn still_learned(before: &Row<EndpointId>, after: &Written<EndpointDetails>) -> Option<String> {
         let learned =
             Learned::stored(before).filter(|_| has_same_source(&before.written, after))?;
-        let types = Learned {
-            types_only: true,
+        // Pages that ask for no more go on as they were read: else every host would ask the source again, whenever it reads the endpoint anew.
+        let is_read_as_before = EndpointId::asks_no_more(&before.written.details, &after.details);
+        let left = Learned {
+            types_only: learned.types_only || !is_read_as_before,
             ..learned
         };
-        serde_json::to_string(&types).ok()
+        serde_json::to_string(&left).ok()
     }
 
     fn in_use(products: &Products) -> &InUse<EndpointId> {
