@@ -198,6 +198,68 @@ async fn what_works_is_served_at_once() {
     }
 }
 
+/// An asset that a made-up value tells nothing of, or nothing that may leave, is changed as it was published: with `params` for the test.
+#[tokio::test]
+async fn a_change_is_tested_with_the_values_that_come_with_it() {
+    for stall in stalls().await {
+        let seller = &stall.seller;
+        let private = json!({"min_group_size": 2, "privacy_unit_column": "people"});
+        let sql = "SELECT sum(price) AS price, count(*) AS people FROM goods WHERE id >= :least";
+        let parameters = json!([{"name": "least", "type": "integer", "minimum": 0, "maximum": 9}, {"name": "most", "type": "integer", "default": 9}]);
+        let among = format!("{sql} AND id <= :most AND :least > 0");
+        let change = json!({"sql_logic": among, "parameters": parameters, "privacy": private});
+        let refused = stall.change(&stall.asset, change.clone()).await;
+        let refused = refused.expect_error(409, "INVALID_STATE");
+        assert_eq!(
+            refused.at("/error/details/made_up_params"),
+            &json!(["least"])
+        );
+        let said = refused.text("/error/message");
+        assert!(said.contains("values of least were made up"), "{said}");
+        assert!(
+            !refused
+                .text("/error/details/test_error")
+                .contains("made up"),
+            "{said}"
+        );
+
+        let with = |params: Value| {
+            let mut change = change.clone();
+            change["params"] = params;
+            change
+        };
+        for (params, status, code) in [
+            (json!({"leest": 2}), 400, "INVALID_PARAMETER"),
+            (json!({"least": 10}), 400, "INVALID_PARAMETER"),
+            (json!({"least": 3}), 409, "INVALID_STATE"),
+            (json!(5), 400, "VALIDATION_ERROR"),
+        ] {
+            let refused = stall.change(&stall.asset, with(params)).await;
+            let refused = refused.expect_error(status, code);
+            assert!(refused.at("/error/details/made_up_params").is_null());
+        }
+        assert_eq!(stall.answer(json!({"least": 3})).await, 30);
+
+        let changed = stall.change(&stall.asset, with(json!({"least": 2}))).await;
+        let changed = changed.expect(200);
+        assert!(changed.at("/data/params").is_null(), "{}", changed.body);
+        assert_eq!(stall.answer(json!({"least": 1})).await, 60);
+        let preview = stall.preview(&stall.asset_id).await.expect(200);
+        assert_eq!(preview.at("/data/answer_value"), 50);
+        // What is not tested needs none.
+        let named = json!({"name": "Worth", "params": {"least": 2}});
+        stall.change(&stall.asset, named).await.expect(200);
+
+        let publish = format!("{}/publish", stall.asset);
+        let refused = seller.client.post(&publish, json!({})).await;
+        let refused = refused.expect_error(409, "INVALID_STATE");
+        assert_eq!(
+            refused.at("/error/details/made_up_params"),
+            &json!(["least"])
+        );
+    }
+}
+
 /// While the source is away, all that does not concern it can be changed, and less of it can be sold; what asks it for more is refused, unless
 /// the product is taken off the market first.
 #[tokio::test]

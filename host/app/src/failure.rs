@@ -24,6 +24,8 @@ pub struct Failure {
     pub seller_api: bool,
     /// It was the test before a publication that failed.
     pub in_test: bool,
+    /// Parameters that the test had no value of, and made one up for.
+    pub made_up: Vec<String>,
 }
 
 /// What stood in the way.
@@ -278,6 +280,7 @@ impl Failure {
             owner,
             seller_api: false,
             in_test: false,
+            made_up: Vec::new(),
         }
     }
 

@@ -63,16 +63,17 @@ pub fn asks_more<K: Sells>(before: &Written<K::Details>, after: &Written<K::Deta
     before.connection_id != after.connection_id || !K::asks_no_more(&before.details, &after.details)
 }
 
-/// Tests an asset as a change would leave it, with its parameters' defaults. Nothing is kept of that.
+/// Tests an asset as a change would leave it, with these parameters where they are given. Nothing is kept of that.
 pub async fn test_changed_asset(
     app: &App,
     before: &Row<AssetId>,
     written: &Written<AssetDetails>,
+    given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
     wording: Wording,
 ) -> Result<Tested, Failure> {
     let asset = products::changed(app, before, written, payer.now).await?;
-    tested_asset(app, &asset, &[], payer, wording).await
+    tested_asset(app, &asset, given, payer, wording).await
 }
 
 /// Tests an endpoint as a change would leave it. Nothing is kept of that.
@@ -189,7 +190,10 @@ async fn sample(
                 taken_at: payer.now,
             }))
         }
-        Err(failure) => Err(failure),
+        Err(failure) => Err(Failure {
+            made_up: made_up.iter().map(|(name, _)| (*name).into()).collect(),
+            ..failure
+        }),
     }
 }
 

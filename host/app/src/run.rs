@@ -278,6 +278,7 @@ pub(crate) fn failure(
         owner: sold.is_owner(payer.company),
         seller_api: sold.seller_api,
         in_test: false,
+        made_up: Vec::new(),
         cause,
     }
 }

@@ -11,8 +11,9 @@ use souk_domain::roles::{Permission, Role};
 pub const OPERATION: Operation = Operation::post("publish_asset", "/companies/{company_id}/assets/{asset_id}/publish")
     .about("Assets", "Put an asset on the market")
     .notes(
-        "Needs an active price and a passing test, which is run now: with `params` where they are given, else with defaults. Its result \
-         becomes the preview. 409 `INVALID_STATE` says what is missing.",
+        "Needs an active price and a passing test, which is run now: with `params` where they are given, else with defaults, or with made-up \
+         values where there are none (`details.made_up_params` of a test that fails). Its result becomes the preview. 409 `INVALID_STATE` says \
+         what is missing.",
     )
     .needs(Role::DataEngineer, Permission::Write)
     .runs_connector()

@@ -9,7 +9,7 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
-use crate::runs::{answer, payer};
+use crate::runs::{Params, answer, payer};
 use crate::texts::ProductTag;
 use crate::words;
 use crate::{ApiState, Caller, Problem};
@@ -93,6 +93,9 @@ pub struct AssetIn {
     pub timeout_ms: Option<i64>,
     /// Default true.
     pub allow_ai_training: Option<bool>,
+    /// What a change is tested with. No member of the asset; the document has it where it is a change's.
+    #[schema(ignore)]
+    pub params: Option<Map<String, Value>>,
 }
 
 /// An asset. What only its owner may see is absent for others.
@@ -188,6 +191,7 @@ impl Offered for AssetId {
             user_id: body.user_id.as_deref(),
             slug: body.slug.as_deref(),
             price_credits: None,
+            params: body.params.as_ref(),
         }
     }
 
@@ -215,9 +219,11 @@ impl Offered for AssetId {
         caller: &Caller,
         before: &Row<AssetId>,
         written: &Written<AssetDetails>,
+        params: &Params,
     ) -> Result<Tested, Failure> {
-        let payer = payer(caller, None);
-        publish::test_changed_asset(api.app(), before, written, &payer, answer::insight).await
+        let (payer, given) = (payer(caller, None), params.raw());
+        let app = api.app();
+        publish::test_changed_asset(app, before, written, &given, &payer, answer::insight).await
     }
 
     fn out(row: Row<AssetId>, price: Option<&Price>, is_owner: bool) -> AssetOut {

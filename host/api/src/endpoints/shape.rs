@@ -6,7 +6,7 @@ use crate::products::check::{
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
 use crate::refusals::VALIDATION_ERROR;
-use crate::runs::not_found;
+use crate::runs::{Params, not_found};
 use crate::texts::{ProductTag, text};
 use crate::words;
 use crate::{ApiState, Caller, Problem};
@@ -310,6 +310,7 @@ impl Offered for EndpointId {
             user_id: body.user_id.as_deref(),
             slug: body.slug.as_deref(),
             price_credits: body.price_credits,
+            params: None,
         }
     }
 
@@ -343,6 +344,7 @@ impl Offered for EndpointId {
         caller: &Caller,
         before: &Row<EndpointId>,
         written: &Written<EndpointDetails>,
+        _: &Params,
     ) -> Result<Tested, Failure> {
         publish::test_changed_endpoint(api.app(), before, written, caller.now()).await
     }

@@ -2,7 +2,7 @@
 
 use super::{Offered, changed, check, credits, find, price, show, show_at, slug_taken};
 use crate::refusals::CONFLICT;
-use crate::runs::unpublished;
+use crate::runs::{Params, unpublished};
 use crate::{ApiState, Caller, Created, Data, Problem, json};
 use serde_json::{Map, Value};
 use souk_app::preview::sample_holds;
@@ -83,7 +83,9 @@ pub async fn update<K: Offered>(
     drop(read);
     let merged = serde_json::to_vec(&patched(&before, patch)?).map_err(Problem::internal)?;
     let body: K::In = json::parse(&merged)?;
-    let credits = credits(K::common(&body).price_credits)?;
+    let common = K::common(&body);
+    let credits = credits(common.price_credits)?;
+    let params = Params::Json(common.params.cloned().unwrap_or_default());
     let written = K::checked(body, api, caller).await?;
     if before.status == ProductStatus::Published && written.slug != before.written.slug {
         let message = format!(
@@ -95,7 +97,7 @@ pub async fn update<K: Offered>(
     K::possible(api, caller, id, &written, Some(&before)).await?;
     let is_on_market = before.status == ProductStatus::Published;
     let tested = match is_on_market && asks_more::<K>(&before.written, &written) {
-        true => Some(test(api, caller, &before, &written, credits).await?),
+        true => Some(test(api, caller, &before, &written, credits, &params).await?),
         false => None,
     };
     let learned = match &tested {
@@ -139,6 +141,7 @@ async fn test<K: Offered>(
     before: &Row<K>,
     written: &Written<K::Details>,
     credits: Option<Credits>,
+    params: &Params,
 ) -> Result<Tested, Problem> {
     if let Some(credits) = credits {
         let mut read = api.db().read().await?;
@@ -146,7 +149,7 @@ async fn test<K: Offered>(
     }
     let told = unpublished(K::TYPE.as_str(), before.id.as_ref(), before.status);
     // Boxed: most changes ask no source.
-    let tested = Box::pin(K::tested(api, caller, before, written));
+    let tested = Box::pin(K::tested(api, caller, before, written, params));
     tested.await.map_err(told)
 }
 

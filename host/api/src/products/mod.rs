@@ -7,7 +7,7 @@ pub mod list;
 pub mod price;
 
 use crate::refusals::{CONFLICT, SLUG_TAKEN};
-use crate::runs::refusal;
+use crate::runs::{Params, refusal};
 use crate::{ApiState, Caller, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,12 +49,14 @@ pub trait Offered: Sells {
         before: Option<&Row<Self>>,
     ) -> impl Future<Output = Result<(), Problem>> + Send;
 
-    /// Tests a product as a change would leave it, as it was tested before its publication. Nothing is kept of that.
+    /// Tests a product as a change would leave it, as it was tested before its publication, with these parameters if it has any. Nothing is
+    /// kept of that.
     fn tested(
         api: &ApiState,
         caller: &Caller,
         before: &Row<Self>,
         written: &Written<Self::Details>,
+        params: &Params,
     ) -> impl Future<Output = Result<Tested, Failure>> + Send;
 
     /// `is_owner`: the reader may see what only its owner may.
@@ -73,6 +75,8 @@ pub struct Common<'a> {
     pub user_id: Option<&'a str>,
     pub slug: Option<&'a str>,
     pub price_credits: Option<i64>,
+    /// What a change is tested with.
+    pub params: Option<&'a Map<String, Value>>,
 }
 
 /// A product of this company that is not archived.

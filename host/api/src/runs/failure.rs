@@ -199,8 +199,18 @@ pub fn unpublished<'a>(
                 return refusal(resource, id)(failure);
             }
         };
-        Problem::state(status.as_str(), format!("the test failed: {cause}"))
+        let (status, made_up) = (status.as_str(), failure.made_up);
+        if made_up.is_empty() {
+            return Problem::state(status, format!("the test failed: {cause}"))
+                .detail("test_error", cause);
+        }
+        let names = made_up.join(", ");
+        let message = format!(
+            "the test failed: {cause}; values of {names} were made up, params takes others"
+        );
+        Problem::state(status, message)
             .detail("test_error", cause)
+            .detail("made_up_params", made_up)
     }
 }
 
