@@ -260,6 +260,57 @@ async fn a_change_is_tested_with_the_values_that_come_with_it() {
     }
 }
 
+/// Whoever points a connection elsewhere is told how many published products are answered from there now, and finds and tries them; a product
+/// that is given another connection is tested there first.
+#[tokio::test]
+async fn a_connection_that_is_pointed_elsewhere_says_what_is_untested() {
+    let seller = host().await.company(&unique("stall")).await;
+    let connection = seller.sqlite("goods.db", sqlite_file(GOODS).await).await;
+    let stall = stall(seller, connection).await;
+    let seller = &stall.seller;
+    let empty = sqlite_file("CREATE TABLE other_goods (id INTEGER PRIMARY KEY)").await;
+    seller.sqlite("empty.db", empty).await;
+    let draft =
+        json!({"slug": unique("draft"), "sql_logic": "SELECT count(*) AS goods FROM goods"});
+    seller.asset(&stall.connection, draft).await;
+
+    let path = seller.path(&format!("/connections/{}", stall.connection));
+    let named = json!({"name": "another name"});
+    let named = stall.change(&path, named).await.expect(200);
+    assert!(named.at("/data/untested_products").is_null());
+    let pointed = json!({"database": "empty.db"});
+    let pointed = stall.change(&path, pointed).await.expect(200);
+    assert_eq!(pointed.at("/data/status"), "active", "{}", pointed.body);
+    assert_eq!(
+        pointed.at("/data/untested_products"),
+        &json!({"assets": 1, "endpoints": 1})
+    );
+    let shown = stall.shown(&path).await;
+    assert!(shown.get("untested_products").is_none(), "{shown}");
+    for (things, id, test) in [
+        (
+            "assets",
+            &stall.asset_id,
+            format!("{}/test?least=1", stall.asset),
+        ),
+        (
+            "endpoints",
+            &stall.endpoint_id,
+            format!("{}/test", stall.endpoint),
+        ),
+    ] {
+        let on_it = format!(
+            "/{things}?status=published&connection_id={}",
+            stall.connection
+        );
+        let on_it = seller.client.get(&seller.path(&on_it)).await.expect(200);
+        assert_eq!(on_it.at("/data/0/id"), id.as_str());
+        assert!(on_it.at("/data/1").is_null(), "{}", on_it.body);
+        let tried = seller.client.get(&test).await;
+        assert!(!tried.status.is_success(), "{things}: {}", tried.body);
+    }
+}
+
 /// While the source is away, all that does not concern it can be changed, and less of it can be sold; what asks it for more is refused, unless
 /// the product is taken off the market first.
 #[tokio::test]

@@ -36,7 +36,7 @@ pub use error::ConnectionError;
 use error::no_file;
 pub use input::Input;
 use prepare::Prepared;
-pub use stored::get;
+pub use stored::{get, published};
 
 /// Saves a new connection; nothing is dialled. `of_caller`: the user whose key is used.
 pub async fn create(

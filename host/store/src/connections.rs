@@ -438,6 +438,24 @@ pub async fn dependants(
     Ok((row.try_get("assets")?, row.try_get("endpoints")?))
 }
 
+/// Those of them that are on the market.
+pub async fn published(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<(i64, i64), StoreError> {
+    let row = sqlx::query(
+        "SELECT COUNT(CASE WHEN product_type = 'asset' THEN 1 END) AS assets, \
+         COUNT(CASE WHEN product_type = 'endpoint' THEN 1 END) AS endpoints \
+         FROM products WHERE company_id = $1 AND connection_id = $2 AND status = 'published'",
+    )
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .fetch_one(db)
+    .await?;
+    Ok((row.try_get("assets")?, row.try_get("endpoints")?))
+}
+
 /// A function asset that runs on a connection, as far as it takes to call it.
 #[derive(Debug, Clone)]
 pub struct ProbeAsset {

@@ -151,10 +151,22 @@ pub struct ConnectionOut {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_tested_at: Option<Timestamp>,
     pub last_error: Option<String>,
+    /// Only where a change was tested just now, which says nothing about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untested_products: Option<UntestedProducts>,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+}
+
+/// How many published products are answered from what a changed connection reaches now.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UntestedProducts {
+    #[schema(minimum = 0)]
+    pub assets: i64,
+    #[schema(minimum = 0)]
+    pub endpoints: i64,
 }
 
 impl From<Connection> for ConnectionOut {
@@ -181,6 +193,7 @@ impl From<Connection> for ConnectionOut {
             status: row.status,
             last_tested_at: row.last_tested_at,
             last_error: row.last_error,
+            untested_products: None,
             created_at: row.created_at,
             updated_at: row.updated_at,
         }

@@ -17,6 +17,16 @@ pub async fn get(
     found.ok_or(ConnectionError::NotFound)
 }
 
+/// The assets and endpoints on the market that run on a connection.
+pub async fn published(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<(i64, i64), ConnectionError> {
+    let counted = connections::published(&mut *app.db.read().await?, company, id).await?;
+    Ok(counted)
+}
+
 /// The credentials of a stored connection, unsealed.
 pub(super) fn credentials(
     app: &App,
