@@ -229,7 +229,7 @@ async fn a_change_is_tested_with_the_values_that_come_with_it() {
             change
         };
         for (params, status, code) in [
-            (json!({"leest": 2}), 400, "INVALID_PARAMETER"),
+            (json!({"lowest": 2}), 400, "INVALID_PARAMETER"),
             (json!({"least": 10}), 400, "INVALID_PARAMETER"),
             (json!({"least": 3}), 409, "INVALID_STATE"),
             (json!(5), 400, "VALIDATION_ERROR"),

@@ -18,8 +18,9 @@ pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{c
     .notes(
         "Members that are absent stay, `null` clears. A new `sql_logic`, `function_id` or `path` replaces the former one. The slug of a \
          published asset stays (409 `INVALID_STATE`), because buyers call it. A change of what is sold (its \
-         source, fields, parameters, order or privacy) takes the preview away until the next test or publication. Before a change of a published asset is saved that asks more of the source \
-         (another connection, source, parameter, result or column of it), it is tested as `publish_asset` tests it, with the `params` that stand beside what is changed, and what that \
+         source, parameters, result, chart, prediction or privacy) takes the preview away until the next test or publication, unless it is \
+         tested itself. Before a change of a published asset is saved that asks more of the source (another connection, source, parameter, \
+         result or column of it), it is tested as `publish_asset` tests it, with the `params` that stand beside what is changed, and what that \
          returns becomes the preview; if the test fails, also because the source is away, it is 409 `INVALID_STATE`, nothing is changed, and \
          buyers go on with what was. No other change asks the source, nor does another `min_group_size`, or another `title` or `mark` of a chart.",
     )

@@ -13,7 +13,7 @@ pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies
     .notes(
         "Members that are absent stay, `null` clears. A new `source` or `sql_logic` replaces the former one. The slug of a published \
          endpoint stays (409 `INVALID_STATE`), because buyers call it. A change of what is sold (its \
-         source, fields, parameters, order or privacy) takes the preview away until the next test or publication. A filter or an order that a test of the same \
+         source, fields or order) takes the preview away until the next test or publication, unless it is tested itself. A filter or an order that a test of the same \
          table or statement has found to be impossible is 400 `VALIDATION_ERROR`. Before a change of a published endpoint is saved that asks more of \
          the source (another connection, table, statement or order; fields, filters or sorts that were not there), it is tested as \
          `publish_endpoint` tests it, and what that returns becomes the preview; if the test fails, also because the source is away, it is 409 \

@@ -13,8 +13,8 @@ pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace
     .about("Marketplace", "See a product on sample data")
     .notes(
         "Free. An asset shows the result that it was published with, an endpoint the same stored rows every time, three or as many as 64 KiB \
-         hold; nothing is run. It is 404 `PREVIEW_NOT_AVAILABLE` after a change of what is sold, until the seller tests or publishes the product \
-         again, and where the result, or the first row, is larger than 64 KiB. The limit counts per key and product.",
+         hold; nothing is run. It is 404 `PREVIEW_NOT_AVAILABLE` after a change of what is sold that was not tested, until the seller tests or \
+         publishes the product again, and where the result, or the first row, is larger than 64 KiB. The limit counts per key and product.",
     )
     .hourly_each(60)
     .refuses(&[PRODUCT_NOT_FOUND, PREVIEW_NOT_AVAILABLE, NOT_ENTITLED, SELLER_SUSPENDED, CONNECTOR_UNAVAILABLE]);
