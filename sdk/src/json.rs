@@ -199,12 +199,19 @@ pub fn is_document(text: &str) -> bool {
 }
 
 /// Whether a text is digits, with a sign and a point where there is one, and as in JSON no zero before others: what a decimal column takes.
-pub fn is_decimal(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_short = whole == "0" || !whole.starts_with('0');
-    is_short && is_number(whole) && is_number(fraction)
+pub fn is_decimal(text: impl AsRef<[u8]>) -> bool {
+    let text = text.as_ref();
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    // Each byte is looked at once.
+    let digits = |part: &[u8]| part.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let whole = digits(text);
+    let is_short = whole == 1 || (whole > 1 && text[0] != b'0');
+    is_short
+        && match &text[whole..] {
+            [] => true,
+            [b'.', fraction @ ..] => !fraction.is_empty() && digits(fraction) == fraction.len(),
+            _ => false,
+        }
 }
 
 /// The whole number that a text is. So many digits fit whatever they are: the standard library looks after each of more than 15 of them, for which

@@ -10,6 +10,7 @@
 
 use crate::dates::{DECIMALS_MAX, Span, date, moment};
 use crate::protocol::{self, Reader, malformed};
+use souk_sdk::json::{is_decimal, is_document};
 use souk_sdk::numbers::widened;
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
 use std::borrow::Cow;
@@ -286,7 +287,7 @@ impl Reading {
                     Err(_) => Err(broken_text()),
                 }
             }
-            Reading::Json | Reading::Bytes => into.var(row.sized()?),
+            Reading::Bytes => into.var(row.sized()?),
             Reading::F64 => into.f64(f64::from_le_bytes(row.array()?)),
             Reading::Decimal => decimal(row.sized()?, into),
             Reading::Moment | Reading::LocalMoment => match moment(row)? {
@@ -320,6 +321,7 @@ impl Reading {
             Reading::Bit => into.boolean(bits(row.sized()?)? != 0),
             Reading::Bits => into.i64(bits(row.sized()?)? as i64),
             Reading::LongBits => unsigned(bits(row.sized()?)?, into),
+            Reading::Json => into.var(document(row.sized()?)?),
             Reading::Flag(bytes) => {
                 let value = row.take(usize::from(bytes))?;
                 into.boolean(value.iter().any(|byte| *byte != 0))
@@ -337,21 +339,38 @@ fn unsigned(value: u64, into: &mut ColumnBuilder) -> Result<(), Error> {
     })
 }
 
-/// The digits as the server sent them, without those that ZEROFILL put in front.
+/// The digits as the server sent them, without those that ZEROFILL put in front. What is no number a column would not take.
 fn decimal(value: &[u8], into: &mut ColumnBuilder) -> Result<(), Error> {
-    match value {
+    if is_decimal(value) {
+        return into.var(value);
+    }
+    let mut mended = Vec::new();
+    let number = match value {
         [b'0', b'0'..=b'9', ..] => {
             let zeros = value.iter().take_while(|byte| **byte == b'0').count();
             let is_digit = value.get(zeros).is_some_and(u8::is_ascii_digit);
-            into.var(&value[zeros - usize::from(!is_digit)..])
+            &value[zeros - usize::from(!is_digit)..]
         }
         // MariaDB leaves the zero before the point out where there is no room for it.
-        [b'.', ..] => into.var_with(|out| {
-            out.push(b'0');
-            out.extend_from_slice(value);
-            Ok(())
-        }),
-        _ => into.var(value),
+        [b'.', ..] => {
+            mended.push(b'0');
+            mended.extend_from_slice(value);
+            mended.as_slice()
+        }
+        _ => return Err(malformed()),
+    };
+    match is_decimal(number) {
+        true => into.var(number),
+        false => Err(malformed()),
+    }
+}
+
+/// A document. That the server calls it one is not enough for who reads it.
+fn document(value: &[u8]) -> Result<&[u8], Error> {
+    let text = std::str::from_utf8(value).map_err(|_| broken_text())?;
+    match is_document(text) {
+        true => Ok(value),
+        false => Err(broken_json()),
     }
 }
 
@@ -362,6 +381,14 @@ fn bits(value: &[u8]) -> Result<u64, Error> {
     Ok(value
         .iter()
         .fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+}
+
+#[cold]
+fn broken_json() -> Error {
+    Error::source_failed(
+        "broken_json",
+        "a value of the result is called JSON, and is none: select it as CAST(… AS CHAR)",
+    )
 }
 
 #[cold]
@@ -420,6 +447,7 @@ mod tests {
         assert_eq!(value(Reading::Decimal, b"\x0800012.30"), "12.30");
         assert_eq!(value(Reading::Decimal, b"\x0500.30"), "0.30");
         assert_eq!(value(Reading::Decimal, b"\x03000"), "0");
+        assert_eq!(value(Reading::Decimal, b"\x03.30"), "0.30");
         assert_eq!(value(Reading::Bit, &[1, 1]), "true");
         assert_eq!(value(Reading::Bits, &[2, 1, 2]), "258");
         assert_eq!(
@@ -523,11 +551,24 @@ mod tests {
         assert_eq!(error.code, "unsupported");
     }
 
+    /// What no column takes is told of the source, not found by the host: it would end the session and blame the connector.
     #[test]
-    fn broken_text_is_the_sources() {
-        assert_eq!(
-            read(Reading::Text, &[1, 0xe4]).unwrap_err().code,
-            "invalid_text"
-        );
+    fn what_is_broken_is_the_sources() {
+        let code = |reading, value: &[u8]| {
+            let mut row = Vec::new();
+            protocol::sized(&mut row, value);
+            read(reading, &row).unwrap_err().code
+        };
+        assert_eq!(code(Reading::Text, b"\xe4"), "invalid_text");
+        assert_eq!(code(Reading::Json, b"\"\xe4\""), "invalid_text");
+        for broken in ["", "{", "no", "1 2", "{}]"] {
+            assert_eq!(code(Reading::Json, broken.as_bytes()), "broken_json");
+        }
+        for broken in [
+            "", "-", ".", "1.", "-.5", "-00", "00x", "000.", ".x", "+1", "1,5", "1e5", "1 ", "NaN",
+        ] {
+            let code = code(Reading::Decimal, broken.as_bytes());
+            assert_eq!(code, "protocol_error", "{broken}");
+        }
     }
 }

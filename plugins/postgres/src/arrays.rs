@@ -105,9 +105,7 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
             None => write_all(out, types::infinity(value).as_bytes()),
             Some(days) => display(out, Date::from_days(i64::from(days))),
         }),
-        Reading::Time => quoted(out, |out| {
-            display(out, TimeOfDay(i64::from_be_bytes(types::exact(value)?)))
-        }),
+        Reading::Time => quoted(out, |out| display(out, TimeOfDay(types::time(value)?))),
         Reading::Timestamp => quoted(out, |out| match types::timestamp(value)? {
             None => write_all(out, types::infinity(value).as_bytes()),
             Some(us) => display(out, format_args!("{}Z", Clock(us))),
@@ -116,8 +114,8 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
             None => write_all(out, types::infinity(value).as_bytes()),
             Some(us) => display(out, Clock(us)),
         }),
-        Reading::Json => write_all(out, value),
-        Reading::Jsonb => write_all(out, types::jsonb(value)?),
+        Reading::Json => write_all(out, types::document(value)?),
+        Reading::Jsonb => write_all(out, types::document(types::jsonb(value)?)?),
         // The server has no arrays of arrays: they are dimensions.
         Reading::Array => Err(malformed()),
     }
@@ -183,6 +181,10 @@ mod tests {
     use super::*;
 
     fn array(lengths: &[u32], element: u32, values: &[Option<&[u8]>]) -> String {
+        String::from_utf8(written(lengths, element, values).unwrap()).unwrap()
+    }
+
+    fn written(lengths: &[u32], element: u32, values: &[Option<&[u8]>]) -> Result<Vec<u8>, Error> {
         let mut bytes = (lengths.len() as u32).to_be_bytes().to_vec();
         bytes.extend(0u32.to_be_bytes());
         bytes.extend(element.to_be_bytes());
@@ -194,8 +196,7 @@ mod tests {
             bytes.extend(value.unwrap_or_default());
         }
         let mut out = Vec::new();
-        write(&bytes, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        write(&bytes, &mut out).map(|()| out)
     }
 
     #[test]
@@ -245,6 +246,24 @@ mod tests {
             "[\"1999-12-31T23:59:59.999999\"]"
         );
         assert_eq!(array(&[1], 90_000, &[Some(b"red")]), "[\"red\"]");
+    }
+
+    /// An element that is no document would make none of the whole.
+    #[test]
+    fn documents_are_documents() {
+        let code = |element, value: &[u8]| {
+            let written = written(&[1], element, &[Some(value)]);
+            written.unwrap_err().code
+        };
+        assert_eq!(
+            array(&[2], 114, &[Some(b"{\"a\":1}"), Some(b"null")]),
+            "[{\"a\":1},null]"
+        );
+        assert_eq!(array(&[1], 3802, &[Some(b"\x01[1]")]), "[[1]]");
+        for broken in [&b""[..], b"{", b"1,2"] {
+            assert_eq!(code(114, broken), "broken_json");
+            assert_eq!(code(3802, &[&b"\x01"[..], broken].concat()), "broken_json");
+        }
     }
 
     /// A count that no bytes stand behind is an error, and no memory is set aside for it.

@@ -3,7 +3,7 @@
 use crate::errors::ServerError;
 use crate::protocol::{Reader, malformed};
 use crate::statements::{Ask, Description, Statement};
-use souk_sdk::{Batch, Column, ColumnBuilder, Error, Step};
+use souk_sdk::{Batch, Column, ColumnBuilder, ColumnType, Error, Step};
 use std::rc::Rc;
 
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
@@ -160,8 +160,21 @@ impl Execute {
         self.rows += 1;
         self.batch_rows += 1;
         if self.batch_rows == BATCH_ROWS || self.batch_bytes >= BATCH_BYTES {
-            self.cut(step);
+            match self.broken_text() {
+                None => self.cut(step),
+                Some(error) => self.refuse(error),
+            }
         }
+    }
+
+    /// What is wrong with a text of the batch: a server looks at what it sends, but what poses as one may not. They are looked at together, which is
+    /// much quicker than one value after the other.
+    fn broken_text(&self) -> Option<Error> {
+        let columns = self.statement.columns.columns().iter();
+        let mut columns = columns.zip(&self.builders);
+        let (column, _) = columns
+            .find(|(_, builder)| builder.kind() == ColumnType::Text && !builder.is_text(0))?;
+        Some(of_column(column, broken_text()))
     }
 
     /// Counts a row of that many bytes; false if it is one too many.
@@ -246,7 +259,7 @@ impl Execute {
                 let is_bound = !self.ask.parameters.is_empty();
                 Some(error.blame(self.cancel != Cancel::No, is_bound))
             }
-            (None, _) => None,
+            (None, _) => self.broken_text(),
         };
         match failed {
             Some(error) => step.failed(self.ask.id, error),
@@ -286,6 +299,14 @@ impl Execute {
         self.batch_rows = 0;
         self.batch_bytes = 0;
     }
+}
+
+#[cold]
+fn broken_text() -> Error {
+    Error::source_failed(
+        "invalid_text",
+        "a text in the result is not valid UTF-8, as the server has promised",
+    )
 }
 
 /// The statement meant something else each time.

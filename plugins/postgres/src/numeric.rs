@@ -50,7 +50,12 @@ pub fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     if weight < 0 {
         out.push(b'0');
     } else {
-        let first = group(0)?;
+        // Groups in front that are zero are none of a number's; no server of PostgreSQL's own sends them.
+        let mut begin = 0;
+        while begin < weight && group(begin)? == 0 {
+            begin += 1;
+        }
+        let first = group(begin)?;
         let four = four(first);
         let blank = four
             .iter()
@@ -62,7 +67,7 @@ pub fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let digits = u32::from_be_bytes(four) << (8 * blank);
         out.extend_from_slice(&digits.to_be_bytes());
         out.truncate(end);
-        for i in 1..=weight {
+        for i in begin + 1..=weight {
             out.extend_from_slice(&self::four(group(i)?));
         }
     }
@@ -112,6 +117,11 @@ mod tests {
         assert_eq!(numeric(-3, 0, 10, &[1200]), "0.0000000012");
         assert_eq!(numeric(-3, 0, 5, &[1]), "0.00000");
         assert_eq!(numeric(0, 0, 6, &[7, 1000]), "7.100000");
+        // With groups in front that a number has not.
+        assert_eq!(numeric(1, 0, 1, &[0, 5, 2000]), "5.2");
+        assert_eq!(numeric(2, NEGATIVE, 0, &[0, 0, 12]), "-12");
+        assert_eq!(numeric(2, 0, 0, &[0, 12]), "120000");
+        assert_eq!(numeric(3, 0, 2, &[]), "0.00");
         assert_eq!(numeric(0, NAN, 0, &[]), "NaN");
         assert_eq!(numeric(0, NEGATIVE_INFINITY, 0, &[]), "-Infinity");
     }

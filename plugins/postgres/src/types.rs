@@ -4,6 +4,7 @@
 
 use crate::protocol::{Reader, malformed};
 use crate::{arrays, numeric};
+use souk_sdk::json::is_document;
 use souk_sdk::numbers::widened;
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
@@ -184,7 +185,8 @@ impl Reading {
         match self {
             Reading::Int4 => into.i64(i64::from(i32::from_be_bytes(exact(value)?))),
             Reading::Int8 => into.i64(i64::from_be_bytes(exact(value)?)),
-            Reading::Text | Reading::Bytes | Reading::Json => into.var(value),
+            // Whether texts are such is looked at when a batch is whole.
+            Reading::Text | Reading::Bytes => into.var(value),
             Reading::Float8 => into.f64(f64::from_be_bytes(exact(value)?)),
             Reading::Timestamp | Reading::LocalTimestamp => {
                 into.i64(timestamp(value)?.ok_or_else(|| infinite(value))?)
@@ -195,9 +197,10 @@ impl Reading {
             Reading::Oid => into.i64(i64::from(u32::from_be_bytes(exact(value)?))),
             Reading::Float4 => into.f64(widened(f32::from_be_bytes(exact(value)?))),
             Reading::Date => into.i32(date(value)?.ok_or_else(|| infinite(value))?),
-            Reading::Time => into.i64(i64::from_be_bytes(exact(value)?)),
+            Reading::Time => into.i64(time(value)?),
             Reading::Uuid => into.var(&uuid(value)?),
-            Reading::Jsonb => into.var(jsonb(value)?),
+            Reading::Json => into.var(document(value)?),
+            Reading::Jsonb => into.var(document(jsonb(value)?)?),
             Reading::Array => into.var_with(|out| arrays::write(value, out)),
         }
     }
@@ -278,6 +281,14 @@ pub fn timestamp(value: &[u8]) -> Result<Option<i64>, Error> {
     }
 }
 
+/// Microseconds since midnight, up to 24:00:00.
+pub fn time(value: &[u8]) -> Result<i64, Error> {
+    match i64::from_be_bytes(exact(value)?) {
+        us @ 0..=DAY_US => Ok(us),
+        _ => Err(malformed()),
+    }
+}
+
 pub fn uuid(value: &[u8]) -> Result<[u8; 36], Error> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let bytes: [u8; 16] = exact(value)?;
@@ -303,6 +314,15 @@ pub fn jsonb(value: &[u8]) -> Result<&[u8], Error> {
     Ok(reader.0)
 }
 
+/// A document's own text. That the server calls it one is not enough for who reads it.
+pub fn document(text: &[u8]) -> Result<&[u8], Error> {
+    let is_one = std::str::from_utf8(text).is_ok_and(is_document);
+    match is_one {
+        true => Ok(text),
+        false => Err(broken_json()),
+    }
+}
+
 /// Which of the infinities: they are the smallest and the greatest number.
 pub fn infinity(value: &[u8]) -> &'static str {
     match value.first() {
@@ -322,6 +342,14 @@ fn infinite(value: &[u8]) -> Error {
     .detail(format!(
         "{shown}: select it as CAST(… AS text), or as NULLIF(…, '{shown}') if NULL will do"
     ))
+}
+
+#[cold]
+fn broken_json() -> Error {
+    Error::source_failed(
+        "broken_json",
+        "a value of the result is called JSON, and is none: select it as CAST(… AS text)",
+    )
 }
 
 #[cold]
@@ -353,6 +381,33 @@ mod tests {
         assert_eq!(native(oid::VARCHAR, 24).unwrap(), "varchar(20)");
         assert_eq!(native(1007, -1).unwrap(), "int4[]");
         assert_eq!(native(99_999, -1), None);
+    }
+
+    /// What no column takes is told of the source, not found by the host: it would end the session and blame the connector.
+    #[test]
+    fn what_no_column_takes_is_the_sources() {
+        let code = |reading: Reading, value: &[u8]| {
+            let mut into = ColumnBuilder::new(reading.column_type());
+            reading.push(value, &mut into).map_err(|error| error.code)
+        };
+        let refused = |code: &str| Err(code.to_owned());
+        for good in ["{\"a\":[1,null]}", " 1.50", "\"\\ud800\""] {
+            let binary = [&b"\x01"[..], good.as_bytes()].concat();
+            assert_eq!(code(Reading::Json, good.as_bytes()), Ok(()), "{good}");
+            assert_eq!(code(Reading::Jsonb, &binary), Ok(()), "{good}");
+        }
+        for broken in [&b""[..], b"{", b"no", b"1 2", b"\"\xe4\""] {
+            let binary = [&b"\x01"[..], broken].concat();
+            assert_eq!(code(Reading::Json, broken), refused("broken_json"));
+            assert_eq!(code(Reading::Jsonb, &binary), refused("broken_json"));
+        }
+        for good in [0, DAY_US] {
+            assert_eq!(code(Reading::Time, &good.to_be_bytes()), Ok(()));
+        }
+        for broken in [-1, DAY_US + 1, i64::MIN] {
+            let code = code(Reading::Time, &broken.to_be_bytes());
+            assert_eq!(code, refused("protocol_error"), "{broken}");
+        }
     }
 
     #[test]

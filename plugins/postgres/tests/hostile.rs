@@ -4,7 +4,7 @@ mod common;
 
 use common::Cluster;
 use souk_connector_postgres::Session;
-use souk_sdk::{Command, Input, Limits, Machine, Query, Request, Settings, Step, Value};
+use souk_sdk::{Command, Event, Input, Limits, Machine, Query, Request, Settings, Step, Value};
 use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
@@ -75,27 +75,57 @@ fn requests() -> Vec<(u32, Request)> {
     ]
 }
 
-/// Plays the record back, spoilt, until the session ends or the record does.
-fn play(cluster: &Cluster, pooler: bool, record: &[Vec<u8>]) {
+/// Plays the record back, spoilt, until the session ends or the record does. What failed requests are told.
+fn play(cluster: &Cluster, pooler: bool, record: &[Vec<u8>]) -> Vec<String> {
+    let mut codes = Vec::new();
     let mut session = Session::open(settings(cluster, pooler)).unwrap();
     let mut step = Step::default();
     session.start(&mut step).unwrap();
     let mut requests = requests().into_iter();
+    let mut is_idle = false;
     for bytes in record {
-        let (commands, _) = std::mem::take(&mut step).into_parts();
-        if commands.is_empty()
+        let mut asked = Step::default();
+        if is_idle
             && let Some((id, request)) = requests.next()
-            && session.submit(id, request, &mut step).is_err()
+            && session.submit(id, request, &mut asked).is_err()
         {
-            return;
+            return codes;
         }
+        let mut heard = Step::default();
         if session
-            .receive(Input::Bytes(bytes.clone()), &mut step)
+            .receive(Input::Bytes(bytes.clone()), &mut heard)
             .is_err()
         {
-            return;
+            return codes;
+        }
+        let (commands, events) = heard.into_parts();
+        is_idle = commands.is_empty();
+        codes.extend(events.into_iter().filter_map(|event| match event {
+            Event::Failed(failure) => Some(failure.error.code),
+            _ => None,
+        }));
+    }
+    codes
+}
+
+/// A text that is none is told of the source: the host would end the session and blame the connector.
+#[test]
+fn a_broken_text_is_the_sources() {
+    let cluster = Cluster::get();
+    let mut record = recorded(cluster, false);
+    let is_told = |record: &[Vec<u8>]| {
+        let codes = play(cluster, false, record);
+        codes.iter().any(|code| code == "invalid_text")
+    };
+    assert!(!is_told(&record));
+    for part in &mut record {
+        for at in 0..part.len() {
+            if part[at..].starts_with(b"sad") {
+                part[at] = 0xff;
+            }
         }
     }
+    assert!(is_told(&record));
 }
 
 /// Bytes flipped, cut out and doubled, thousands of ways.
