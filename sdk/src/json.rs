@@ -10,9 +10,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 mod answer;
+mod parts;
 mod reader;
 mod table;
 pub use answer::{Answer, Reading, Telling};
+pub use parts::{once_part, once_scalar, part, part_or_none, read_part, scalar};
 pub use reader::{Reader, Written};
 pub use table::{Cell, Kind, Table};
 

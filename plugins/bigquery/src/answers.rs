@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Reader, Table};
+use souk_sdk::json::{self, Kind, Reader, Table, part_or_none};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 use crate::errors;
@@ -104,12 +104,16 @@ impl<'a> Results<'a> {
 
     /// The name of the job.
     pub fn job(&self) -> Result<Option<JobReference>, Error> {
-        let job = self.job_reference.map(serde_json::from_str).transpose();
+        let job = self.job_reference.map(json::read_part).transpose();
         job.map_err(|error| malformed().detail(error.to_string()))
     }
 
     /// The rows that were kept.
     pub fn kept(&self) -> Result<Vec<Row<'a>>, Error> {
+        // A text that stood there would be told, all of it.
+        if self.rows.is_some_and(|rows| rows.get().starts_with('"')) {
+            return Err(malformed().detail("a text in place of rows"));
+        }
         let rows = self.rows.map(|rows| serde_json::from_str(rows.get()));
         let rows = rows.transpose();
         rows.map(Option::unwrap_or_default)
@@ -126,11 +130,13 @@ impl<'a> Results<'a> {
 /// Of `jobs.insert`.
 #[derive(Deserialize)]
 pub struct Job {
+    #[serde(default, deserialize_with = "part_or_none")]
     statistics: Option<Statistics>,
 }
 
 #[derive(Deserialize)]
 struct Statistics {
+    #[serde(default, deserialize_with = "part_or_none")]
     query: Option<QueryStatistics>,
 }
 
@@ -180,7 +186,8 @@ pub fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse
 
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
-    json::read(&response.body).map_err(|error| malformed().detail(error.to_string()))
+    let read = json::utf8(&response.body).and_then(json::read_part);
+    read.map_err(|error| malformed().detail(error.to_string()))
 }
 
 pub fn malformed() -> Error {

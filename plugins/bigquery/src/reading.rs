@@ -1,7 +1,7 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since BigQuery sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use souk_sdk::json::{self, Answer, Reader, Telling, once, once_raw, once_text};
+use souk_sdk::json::{self, Answer, Reader, Telling, once_raw, once_scalar, once_text};
 use souk_sdk::{Error, HttpResponse};
 
 use crate::answers::{Results, malformed, rows};
@@ -15,7 +15,7 @@ pub fn page<'a>(
     let mut results = Results::default();
     let mut answer = Answer::new("rows", telling);
     let read = json::members(&response.body, |name, from| match name {
-        "jobComplete" => once(&mut results.job_complete, from),
+        "jobComplete" => once_scalar(&mut results.job_complete, from),
         "jobReference" => once_raw(&mut results.job_reference, from),
         "schema" => answer.description(&mut results.schema, from),
         "totalRows" => once_text(&mut results.total_rows, from),

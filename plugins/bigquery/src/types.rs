@@ -1,6 +1,7 @@
 //! The schema of a result: what BigQuery calls its types, and what becomes of them.
 
 use serde::Deserialize;
+use souk_sdk::json;
 use souk_sdk::{Column, ColumnType, Error};
 
 /// Fields of all depths that a result has at most: BigQuery's own bound of a table.
@@ -84,7 +85,7 @@ impl Type {
 
 /// The columns that a schema describes, each with its type.
 pub fn columns(schema: &str) -> Result<(Vec<Column>, Vec<Type>), Error> {
-    let schema: Schema = serde_json::from_str(schema)
+    let schema: Schema = json::read_part(schema)
         .map_err(|error| crate::answers::malformed().detail(error.to_string()))?;
     let mut room = FIELDS_MAX;
     let (mut columns, mut types) = (Vec::new(), Vec::new());

@@ -69,6 +69,45 @@ fn no_answer_makes_it_panic() {
     assert!(whole > 100 && refused > 1_000 && open > 100);
 }
 
+/// What stands where it does not belong is not told again, at a multiple of its length: an answer has 64 MiB.
+#[test]
+fn what_is_refused_is_not_repeated() {
+    let long = Json::from("\u{7f}".repeat(10_000));
+    let good = page(json!([field("n", "INTEGER")]), &[json!(["1"])], 1, None);
+    for place in [
+        "",
+        "/jobComplete",
+        "/schema",
+        "/rows",
+        "/rows/0",
+        "/rows/0/f",
+        "/rows/0/f/0",
+        "/rows/0/f/0/v",
+    ] {
+        let mut answer = good.clone();
+        *answer.pointer_mut(place).unwrap() = long.clone();
+        let error = Talk::usual().rows_of(reply(answer)).error();
+        assert_eq!(error.code, "malformed_answer", "{place}");
+        let told = error.detail.unwrap_or_default();
+        assert!(!told.contains("\\u{7f}\\u{7f}"), "{place}: {told}");
+    }
+    // Of what is asked for before, and of a job that goes on.
+    let dry = json!({"statistics": {"query": {"statementType": "SELECT"}}});
+    for place in ["", "/statistics", "/statistics/query"] {
+        let mut answer = dry.clone();
+        *answer.pointer_mut(place).unwrap() = long.clone();
+        let error = Talk::usual()
+            .ask(query("SELECT 1", vec![], LIMITS), [reply(answer)])
+            .error();
+        let told = error.detail.unwrap_or_default();
+        assert!(!told.contains("\\u{7f}\\u{7f}"), "{place}: {told}");
+    }
+    let waits = json!({"jobComplete": false, "jobReference": long});
+    let error = Talk::usual().rows_of(reply(waits)).error();
+    assert_eq!(error.code, "malformed_answer");
+    assert!(!error.detail.unwrap_or_default().contains("\\u{7f}"));
+}
+
 /// Small answers that become large.
 #[test]
 fn small_answers_stay_small() {

@@ -2,14 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Reader, Unread, once};
+use souk_sdk::json::{self, Reader, Unread, once, once_scalar, part_or_none};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 /// Columns that a result has at most.
@@ -19,8 +16,6 @@ const ID_BYTES_MAX: usize = 128;
 /// What is read of a text that says how something failed, and of a word of one or a number: a text may be as long as the answer.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const WORD_BYTES_MAX: usize = 64;
-/// What an answer is refused for that has a text elsewhere.
-const A_TEXT: &str = "a text where none is expected";
 /// What an escaped character beyond the basic plane takes, of two parts.
 const ESCAPE_BYTES_MAX: usize = 12;
 
@@ -59,15 +54,15 @@ pub struct Told {
 pub struct Manifest<'a> {
     /// What describes its columns, as it stands.
     pub columns: Option<&'a str>,
-    truncated: Option<Short<bool>>,
-    total_row_count: Option<Short<u64>>,
+    truncated: Option<bool>,
+    total_row_count: Option<u64>,
 }
 
 /// Rows, and where there are more.
 #[derive(Default)]
 pub struct Chunk<'a> {
-    index: Option<Short<u32>>,
-    next: Option<Short<u32>>,
+    index: Option<u32>,
+    next: Option<u32>,
     /// Where they were not told while the answer was read.
     data_array: Option<&'a RawValue>,
     /// Where rows lie elsewhere, which nobody asked for.
@@ -128,8 +123,8 @@ impl<'a> Manifest<'a> {
                 "columns" => described(&mut manifest.columns, value),
                 _ => value.skip(),
             }),
-            "truncated" => once(&mut manifest.truncated, value),
-            "total_row_count" => once(&mut manifest.total_row_count, value),
+            "truncated" => once_scalar(&mut manifest.truncated, value),
+            "total_row_count" => once_scalar(&mut manifest.total_row_count, value),
             _ => value.skip(),
         })?;
         match has_schema {
@@ -140,12 +135,12 @@ impl<'a> Manifest<'a> {
 
     /// Whether rows were left out.
     pub fn is_truncated(&self) -> bool {
-        self.truncated.as_ref().is_some_and(|truncated| truncated.0)
+        self.truncated.unwrap_or_default()
     }
 
     /// The rows of all chunks.
     pub fn total_row_count(&self) -> Option<u64> {
-        self.total_row_count.as_ref().map(|rows| rows.0)
+        self.total_row_count
     }
 }
 
@@ -153,8 +148,8 @@ impl<'a> Chunk<'a> {
     /// Takes a member of it, but for its rows.
     pub fn member(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
         match name {
-            "chunk_index" => once(&mut self.index, from),
-            "next_chunk_index" => once(&mut self.next, from),
+            "chunk_index" => once_scalar(&mut self.index, from),
+            "next_chunk_index" => once_scalar(&mut self.next, from),
             "external_links" => once(&mut self.external_links, from),
             _ => from.skip(),
         }
@@ -177,12 +172,12 @@ impl<'a> Chunk<'a> {
 
     /// Its number, from 0 on.
     pub fn index(&self) -> u32 {
-        self.index.as_ref().map_or(0, |index| index.0)
+        self.index.unwrap_or_default()
     }
 
     /// The number of the next one.
     pub fn next(&self) -> Option<u32> {
-        self.next.as_ref().map(|next| next.0)
+        self.next
     }
 
     /// How many rows were handed on.
@@ -223,79 +218,6 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// An object. Where a text stands in its place, the library's own error would tell all of that, and take several times its memory.
-struct Part<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Part<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Option<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Some)
-    }
-
-    fn visit_unit<E>(self) -> Result<Option<T>, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<Option<T>, E> {
-        Err(E::custom(A_TEXT))
-    }
-}
-
-fn part_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    from.deserialize_any(Part(PhantomData))
-}
-
-fn part<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    part_or_none(from)?.ok_or_else(|| D::Error::custom("nothing where an object is expected"))
-}
-
-/// Takes a part that may stand once; `null` is none.
-pub fn part_once<'a, T: Deserialize<'a>>(
-    place: &mut Option<T>,
-    from: &mut Reader<'a>,
-) -> serde_json::Result<()> {
-    if place.is_some() {
-        return Err(serde_json::Error::custom("a member stands twice"));
-    }
-    let Parted(part) = from.read()?;
-    *place = part;
-    Ok(())
-}
-
-/// An object, or nothing.
-struct Parted<T>(Option<T>);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Parted<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Parted<T>, D::Error> {
-        part_or_none(from).map(Parted)
-    }
-}
-
-/// A number or a word, where nothing longer is told.
-struct Short<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Short<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Short<T>, D::Error> {
-        short(from).map(Short)
-    }
-}
-
-/// A number or a word.
-fn short<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    let raw = <&RawValue>::deserialize(from)?.get();
-    match raw.len() {
-        0..=WORD_BYTES_MAX => serde_json::from_str(raw).map_err(D::Error::custom),
-        _ => Err(D::Error::custom(A_TEXT)),
-    }
-}
-
 /// A short text, or a number as one; anything else says nothing.
 fn word<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let raw = <&RawValue>::deserialize(from)?;
@@ -326,11 +248,7 @@ fn beginning<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
-    let read = json::utf8(&response.body).and_then(|text| {
-        let mut from = serde_json::Deserializer::from_str(text);
-        let read = part(&mut from)?;
-        from.end().map(|()| read)
-    });
+    let read = json::utf8(&response.body).and_then(json::read_part);
     read.map_err(|error| malformed().detail(error.to_string()))
 }
 

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use serde::de::Error as _;
-use souk_sdk::json::{self, Answer, Reader, Telling, once_text};
+use souk_sdk::json::{self, Answer, Reader, Telling, once_part, once_text};
 use souk_sdk::results::{Shape, Shapes};
 use souk_sdk::{Column, Error, HttpResponse};
 
-use crate::answers::{Chunk, Manifest, State, Statement, Status, malformed, part_once};
+use crate::answers::{Chunk, Manifest, State, Statement, Status, malformed};
 use crate::described::Description;
 use crate::errors::{columns_changed, truncated};
 use crate::types::{self, DESCRIBED_BYTES_MAX, Sent, Type, Way, too_long};
@@ -77,7 +77,7 @@ impl<'a, 's> Page<'a, 's> {
     fn of_statement(&mut self, name: &str, from: &mut Reader<'a>) -> serde_json::Result<()> {
         match name {
             "statement_id" => once_text(&mut self.statement_id, from),
-            "status" => part_once(&mut self.status, from),
+            "status" => once_part(&mut self.status, from),
             "manifest" if self.manifest.is_some() => {
                 Err(serde_json::Error::duplicate_field("manifest"))
             }

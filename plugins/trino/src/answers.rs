@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Unread};
+use souk_sdk::json::{self, Unread, part_or_none, scalar};
 use souk_sdk::{Error, HttpFailure};
 
 use crate::types::FIELDS_MAX;
@@ -65,15 +65,16 @@ pub struct QueryError {
     pub error_name: String,
     #[serde(default)]
     pub error_type: String,
+    #[serde(default, deserialize_with = "part_or_none")]
     pub error_location: Option<Location>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Location {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "scalar")]
     pub line_number: u32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "scalar")]
     pub column_number: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The rows of a result, page by page, as batches of columns. They are told while the page is read, since Trino sends what they are before
 //! them; where it does not, they are kept as they stand until it has.
 
-use souk_sdk::json::{self, Answer, Reader, Telling, once, once_text};
+use souk_sdk::json::{self, Answer, Reader, Telling, once_part, once_text};
 use souk_sdk::{Column, Error, HttpResponse};
 
 use crate::answers::{Results, malformed};
@@ -21,7 +21,7 @@ pub fn page<'a>(
         "id" => once_text(&mut results.id, from),
         "nextUri" => once_text(&mut results.next_uri, from),
         "columns" => answer.description(&mut results.columns, from),
-        "error" => once(&mut results.error, from),
+        "error" => once_part(&mut results.error, from),
         "data" => {
             let is_known = results.described().is_some();
             answer.take(is_known, from, |telling, from| {

@@ -165,6 +165,36 @@ fn columns_are_held_to_what_they_were() {
     assert_eq!(error.code, "too_deep");
 }
 
+/// What stands where it does not belong is not told again, at a multiple of its length: an answer has 16 MiB.
+#[test]
+fn what_is_refused_is_not_repeated() {
+    let long = Json::from("\u{7f}".repeat(10_000));
+    let place = json!({"lineNumber": 1, "columnNumber": 2});
+    let fails = json!({"message": "m", "errorName": "SYNTAX_ERROR", "errorType": "USER_ERROR", "errorLocation": place});
+    let rows = results(
+        None,
+        json!({"columns": [column("n", "bigint")], "data": [[1]]}),
+    );
+    let fails = results(None, json!({"error": fails}));
+    for (good, place) in [
+        (&rows, ""),
+        (&rows, "/data"),
+        (&rows, "/data/0"),
+        (&rows, "/data/0/0"),
+        (&fails, "/error"),
+        (&fails, "/error/errorLocation"),
+        (&fails, "/error/errorLocation/lineNumber"),
+        (&fails, "/error/errorLocation/columnNumber"),
+    ] {
+        let mut answer = good.clone();
+        *answer.pointer_mut(place).unwrap() = long.clone();
+        let error = Talk::usual().rows_of([reply(answer)]).error();
+        assert_eq!(error.code, "malformed_answer", "{place}");
+        let told = error.detail.unwrap_or_default();
+        assert!(!told.contains("\\u{7f}\\u{7f}"), "{place}: {told}");
+    }
+}
+
 /// Small answers that become large.
 #[test]
 fn small_answers_stay_small() {
