@@ -28,6 +28,9 @@ const DESCRIBE: &str = "DESCRIBE QUERY ";
 /// Types of the values of one text that are remembered: those of decimals are as many as there are digits. Past it the one that was described
 /// first is described anew.
 const TYPES_MAX: usize = 32;
+/// What they take of memory, all of one text: a statement may have hundreds of thousands of values, and a session remembers many texts. Past it
+/// the same, and what has more values by itself (some ten thousand) is described each time.
+const TYPES_BYTES_MAX: usize = 32 << 10;
 /// How parts of a value are written (`to_json`): moments in UTC, with all digits, and NULLs too.
 const JSON_OPTIONS: &str = "map('timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS\\'Z\\'', 'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS', 'timeZone', 'UTC', 'ignoreNullFields', 'false')";
 
@@ -133,12 +136,18 @@ impl Plain {
     /// It was described so, which was asked for at this time of day in seconds.
     pub fn give(&self, values: &[Bound], asked_at: u64) {
         self.withdraw(values);
+        let bytes = size_of::<SqlType>() * values.len();
+        if bytes > TYPES_BYTES_MAX {
+            return;
+        }
         // Columns of other types are seen in the answer.
         let proof = Proof::for_five_minutes();
         proof.give(asked_at);
         let mut known = self.known.borrow_mut();
-        if known.len() == TYPES_MAX {
-            known.remove(0);
+        let mut held: usize = known.iter().map(|(types, _)| size_of_val(&**types)).sum();
+        while known.len() == TYPES_MAX || held + bytes > TYPES_BYTES_MAX {
+            let (first, _) = known.remove(0);
+            held -= size_of_val(&*first);
         }
         known.push((values.iter().map(|value| value.kind).collect(), proof));
     }
@@ -251,6 +260,31 @@ mod tests {
         assert!(!plain.holds(&decimal(1), 1_000));
         assert!((2..=TYPES_MAX + 1).all(|digits| plain.holds(&decimal(digits), 1_000)));
         assert_eq!(plain.known.borrow().len(), TYPES_MAX);
+    }
+
+    /// Of many values few lists of types are remembered, and of too many none: each of those is described each time.
+    #[test]
+    fn types_of_many_values_take_little_memory() {
+        let numbers = |count: usize| values(&vec![Value::Int64(1); count]);
+        let held = |plain: &Plain| -> usize {
+            let known = plain.known.borrow();
+            known.iter().map(|(types, _)| size_of_val(&**types)).sum()
+        };
+        let all = TYPES_BYTES_MAX / size_of::<SqlType>();
+        let plain = Plain::default();
+        for count in [1, all / 2 - 1, all / 2, all / 2 + 2] {
+            plain.give(&numbers(count), 1_000);
+            assert!(plain.holds(&numbers(count), 1_000), "{count}");
+            assert!(held(&plain) <= TYPES_BYTES_MAX, "{count}");
+        }
+        // The last one has no room beside another half.
+        assert!(!plain.holds(&numbers(all / 2), 1_000));
+        plain.give(&numbers(all), 1_000);
+        assert!(plain.holds(&numbers(all), 1_000) && !plain.holds(&numbers(1), 1_000));
+        plain.give(&numbers(all + 1), 1_000);
+        assert!(!plain.holds(&numbers(all + 1), 1_000));
+        // What is remembered has nothing to make room for it.
+        assert!(plain.holds(&numbers(all), 1_000));
     }
 
     #[test]
