@@ -1,13 +1,14 @@
 //! How a plan is gone through, one part of an expression after the other.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Union, cast,
+    Aggregate, Expr, GroupingSet, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder,
+    Projection, Union, cast,
 };
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use std::sync::Arc;
@@ -20,12 +21,15 @@ pub fn rewrite(
 ) -> Planned<LogicalPlan> {
     let mut has_changed = false;
     plan.transform_up_with_subqueries(|node| {
-        let schema = merge_schema(&node.inputs());
-        let names = NamePreserver::new(&node);
-        let node = node.map_expressions(|expression| {
-            let name = names.save(&expression);
-            let expression = expression.transform_up(|part| rewritten(part, &schema))?;
-            Ok(expression.update_data(|expression| name.restore(expression)))
+        let node = keys_below(node, &rewritten)?;
+        let node = node.transform_data(|node| {
+            let schema = merge_schema(&node.inputs());
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expression| {
+                let name = names.save(&expression);
+                let expression = expression.transform_up(|part| rewritten(part, &schema))?;
+                Ok(expression.update_data(|expression| name.restore(expression)))
+            })
         })?;
         let node = node.transform_data(of_one_kind)?;
         let node = node.update_data(|node| match node {
@@ -40,6 +44,80 @@ pub fn rewrite(
         }
     })
     .data()
+}
+
+/// The keys of `ROLLUP`, `CUBE` and `GROUPING SETS` that are made otherwise, computed in a step below, and the sets of columns: what is called as
+/// before would be all of the sets, and not each key. Nothing else is changed.
+fn keys_below(
+    node: LogicalPlan,
+    rewritten: &impl Fn(Expr, &DFSchema) -> Planned<Transformed<Expr>>,
+) -> Planned<Transformed<LogicalPlan>> {
+    let LogicalPlan::Aggregate(aggregate) = node else {
+        return Ok(Transformed::no(node));
+    };
+    let set = match aggregate.group_expr.as_slice() {
+        [Expr::GroupingSet(set)] => set.clone(),
+        _ => return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate))),
+    };
+    let schema = aggregate.input.schema().clone();
+    let mut below: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
+    let mut made: Vec<(&Expr, Expr)> = Vec::new();
+    for key in set.distinct_expr() {
+        let instead = key
+            .clone()
+            .transform_up(|part| rewritten(part, schema.as_ref()))?;
+        if instead.transformed {
+            let (table, name) = key.qualified_name();
+            made.push((key, Expr::Column(Column::new(table.clone(), name.clone()))));
+            below.push(instead.data.unalias().alias_qualified(table, name));
+        }
+    }
+    if made.is_empty() {
+        return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
+    }
+    let column_of = |key: &Expr| {
+        let mut made = made.iter();
+        let found = made.find(|(of, _)| *of == key);
+        found.map_or_else(|| key.clone(), |(_, column)| column.clone())
+    };
+    let names = NamePreserver::new_for_projection();
+    let told = aggregate.aggr_expr.into_iter();
+    let told = told.map(|value| -> Planned<Expr> {
+        let name = names.save(&value);
+        Ok(name.restore(told_by(value, &column_of)?))
+    });
+    let told = told.collect::<Planned<Vec<Expr>>>()?;
+    let below = LogicalPlan::Projection(Projection::try_new(below, aggregate.input)?);
+    let sets = vec![Expr::GroupingSet(sets_of(&set, &column_of))];
+    let groups = Aggregate::try_new(Arc::new(below), sets, told)?;
+    Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
+}
+
+/// Sets of groups with other keys.
+pub fn sets_of(set: &GroupingSet, key_of: &impl Fn(&Expr) -> Expr) -> GroupingSet {
+    let keys_of = |keys: &Vec<Expr>| -> Vec<Expr> { keys.iter().map(key_of).collect() };
+    match set {
+        GroupingSet::Rollup(keys) => GroupingSet::Rollup(keys_of(keys)),
+        GroupingSet::Cube(keys) => GroupingSet::Cube(keys_of(keys)),
+        GroupingSet::GroupingSets(sets) => {
+            GroupingSet::GroupingSets(sets.iter().map(keys_of).collect())
+        }
+    }
+}
+
+/// An aggregate; of `grouping(…)` the keys are what is grouped by.
+pub fn told_by(aggregate: Expr, key_of: &impl Fn(&Expr) -> Expr) -> Planned<Expr> {
+    let by_keys = |part: Expr| {
+        Ok(match part {
+            Expr::AggregateFunction(mut function) if function.func.name() == "grouping" => {
+                let keys = function.params.args.iter();
+                function.params.args = keys.map(key_of).collect();
+                Transformed::yes(Expr::AggregateFunction(function))
+            }
+            part => Transformed::no(part),
+        })
+    };
+    aggregate.transform_up(by_keys).data()
 }
 
 /// The parts of a `UNION` as all of them have to be. Until types are aligned it says that it is of what its first part was of.

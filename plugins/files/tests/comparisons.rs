@@ -561,6 +561,42 @@ fn spans_are_grouped_by_their_length() {
     assert_eq!(names.collect::<Vec<_>>(), ["s", "grouping(v.s)"]);
 }
 
+/// Keys that are computed otherwise than DataFusion does are keys of sets, too, and `grouping` knows them.
+#[test]
+fn sets_of_groups_have_computed_keys() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    const TIMES: &str = "(VALUES (1, TIMESTAMP '2026-01-01 00:00:01.5'), (2, TIMESTAMP '2026-01-01 00:00:01.25'), (3, TIMESTAMP '2026-01-01 00:01:01.5')) AS v(n, t)";
+    for (what, wanted) in [
+        (
+            "count(*), grouping(extract(second FROM t)) FROM TIMES GROUP BY ROLLUP (extract(second FROM t)) ORDER BY 2, 1",
+            &["1|0", "2|0", "3|1"][..],
+        ),
+        (
+            "extract(second FROM t) = 1.5, count(*) FROM TIMES GROUP BY GROUPING SETS ((extract(second FROM t)), (n, extract(second FROM t)), ()) ORDER BY 1, 2",
+            &["false|1", "false|1", "true|1", "true|1", "true|2", "~|3"],
+        ),
+        (
+            "extract(minute FROM t), count(*) FROM TIMES GROUP BY CUBE (extract(minute FROM t), extract(second FROM t)) HAVING count(*) > 1 ORDER BY 1, 2",
+            &["0|2", "~|2", "~|3"],
+        ),
+        (
+            "n + 1, grouping(n + 1), max(n + 1), count(*) FROM TIMES GROUP BY ROLLUP (n + 1) ORDER BY 1",
+            &["2|0|2|1", "3|0|3|1", "4|0|4|1", "~|1|4|3"],
+        ),
+        (
+            "n + 1, count(*) FROM TIMES GROUP BY GROUPING SETS ((n + 1), (n + 1, t), (t)) ORDER BY 1, 2",
+            &[
+                "2|1", "2|1", "3|1", "3|1", "4|1", "4|1", "~|1", "~|1", "~|1",
+            ],
+        ),
+    ] {
+        let sql = format!("SELECT {}", what.replace("TIMES", TIMES));
+        let answer = ask(&mut session, &sql);
+        let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(answer.lines(), wanted, "{sql}");
+    }
+}
+
 /// In lists and structures, too.
 #[test]
 fn zeros_in_lists_are_one() {

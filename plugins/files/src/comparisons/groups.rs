@@ -6,6 +6,7 @@
 //! Start reading at [`by_length`].
 
 use super::spans::{in_order, is_interval, joined, key, sorted};
+use crate::plans::{sets_of, told_by};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
@@ -125,14 +126,7 @@ fn grouped_in_sets(aggregate: Aggregate, set: GroupingSet) -> Planned<LogicalPla
         let found = lengths.find(|(of, _)| *of == value);
         found.map_or_else(|| value.clone(), |(_, length)| length.clone())
     };
-    let lengths_of = |keys: &Vec<Expr>| -> Vec<Expr> { keys.iter().map(length_of).collect() };
-    let by_length = match &set {
-        GroupingSet::Rollup(keys) => GroupingSet::Rollup(lengths_of(keys)),
-        GroupingSet::Cube(keys) => GroupingSet::Cube(lengths_of(keys)),
-        GroupingSet::GroupingSets(sets) => {
-            GroupingSet::GroupingSets(sets.iter().map(lengths_of).collect())
-        }
-    };
+    let by_length = sets_of(&set, &length_of);
     let mut aggr_expr = Vec::with_capacity(aggregate.aggr_expr.len() + first_values.len());
     for value in aggregate.aggr_expr {
         aggr_expr.push(told_by(value, &length_of)?);
@@ -162,21 +156,6 @@ fn grouped_in_sets(aggregate: Aggregate, set: GroupingSet) -> Planned<LogicalPla
     let groups = Arc::new(LogicalPlan::Aggregate(groups));
     let projection = Projection::try_new(columns, groups)?;
     Ok(LogicalPlan::Projection(projection))
-}
-
-/// An aggregate; of `grouping(…)` the keys are what is grouped by.
-fn told_by(aggregate: Expr, length_of: &impl Fn(&Expr) -> Expr) -> Planned<Expr> {
-    let by_length = |part: Expr| {
-        Ok(match part {
-            Expr::AggregateFunction(mut function) if function.func.name() == "grouping" => {
-                let keys = function.params.args.iter();
-                function.params.args = keys.map(length_of).collect();
-                Transformed::yes(Expr::AggregateFunction(function))
-            }
-            part => Transformed::no(part),
-        })
-    };
-    aggregate.transform_up(by_length).data()
 }
 
 /// `SELECT DISTINCT`, which groups by all columns. So do `UNION` and its like.
