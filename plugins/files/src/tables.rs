@@ -107,7 +107,12 @@ impl Table {
             Format::Csv { tabs, packed } => csv::open(parts, clock, tabs, packed),
             Format::Lines { packed } => json::open(parts, clock, packed),
         }?;
-        check_columns(&known.provider.schema())?;
+        let checked = check_columns(&known.provider.schema());
+        match parts.first() {
+            // All of them have the same columns.
+            Some((name, _)) => checked.map_err(|error| named(error, name))?,
+            None => checked?,
+        }
         Ok(known)
     }
 }
@@ -135,6 +140,19 @@ fn check_columns(schema: &Schema) -> Result<(), Error> {
         )),
         None => Ok(()),
     }
+}
+
+/// An error that says which file it is about: a table may be made of several, and an archive has more. Only the owner is told what they are called.
+/// How long it takes is not about a file.
+fn named(error: Error, name: &str) -> Error {
+    if error.class == ErrorClass::Timeout {
+        return error;
+    }
+    let detail = match &error.detail {
+        Some(detail) => format!("{name}: {detail}"),
+        None => name.to_owned(),
+    };
+    error.detail(detail)
 }
 
 /// All files of a table hold the same columns, in the same order. A column in which one of them may have NULLs may have some in the table.

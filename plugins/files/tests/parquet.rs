@@ -353,7 +353,7 @@ fn what_arrow_says_of_itself_is_not_believed() {
     let error = ping(&mut session).err().unwrap();
     assert_eq!(
         error.detail.as_deref(),
-        Some("its footer is longer than the file")
+        Some("t.arrow: its footer is longer than the file")
     );
     let large = batch(vec![
         ("n", array(Int64Array::from(vec![1]))),

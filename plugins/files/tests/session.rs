@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{LIMITS, ORDERS, ask, directory, file, open, ping, request, schema, tar};
+use common::{
+    LIMITS, ORDERS, ask, batch, directory, file, numbers, open, parquet, ping, request, schema, tar,
+};
 use souk_sdk::{ColumnType, ErrorClass, Request, SchemaFilter};
 use std::time::{Duration, Instant};
 
@@ -371,6 +373,8 @@ fn what_is_wrong_with_a_file_is_told() {
         assert_eq!(asked.code, code, "{name}: {asked:?}");
         let listed = schema(&mut session).err().unwrap();
         assert_eq!(listed, asked, "{name}");
+        let detail = asked.detail.unwrap_or_default();
+        assert!(detail.starts_with(name), "{name}: {detail}");
     }
     for (name, bytes, code) in [
         ("t.tar", &b"no archive"[..], "archive_broken"),
@@ -394,11 +398,16 @@ fn what_is_wrong_with_a_file_is_told() {
 /// Which file and which line it is: the owner of the connection is told, by whatever reads the table. Other tables of an archive have their columns still.
 #[test]
 fn what_is_wrong_with_a_table_names_its_file() {
+    let numbers = parquet(&batch(vec![("n", numbers(3))]));
     let archive = tar(&[
         ("good.csv", b"n\n1\n"),
         ("bad.jsonl/a.jsonl", b"{\"a\":1}\n"),
         ("bad.jsonl/b.jsonl", b"{\"a\":1}\n\n[1]\n"),
         ("worse.csv", b"a,b\n1\n"),
+        ("counts.parquet/a.parquet", numbers.as_slice()),
+        ("counts.parquet/b.parquet", &numbers[..numbers.len() - 1]),
+        ("batches.arrow", b"this is no Arrow file at all"),
+        ("twice.csv", b"a,a\n1,2\n"),
     ]);
     let (_directory, mut session) = file("shop.tar", &archive);
     let answer = schema(&mut session).unwrap();
@@ -406,13 +415,24 @@ fn what_is_wrong_with_a_table_names_its_file() {
         answer.lines(),
         [
             "public|bad|table|~|~|~|~|~",
+            "public|batches|table|~|~|~|~|~",
+            "public|counts|table|~|~|~|~|~",
             "public|good|table|1|n|Int64|false|false",
+            "public|twice|table|~|~|~|~|~",
             "public|worse|table|~|~|~|~|~",
         ]
     );
     for (table, code, line, name) in [
         ("bad", "no_json_object", "line 3", "bad.jsonl/b.jsonl"),
         ("worse", "row_length", "line 2", "worse.csv"),
+        (
+            "counts",
+            "file_broken",
+            "damaged",
+            "counts.parquet/b.parquet",
+        ),
+        ("batches", "file_broken", "damaged", "batches.arrow"),
+        ("twice", "column_twice", "\"a\"", "twice.csv"),
     ] {
         let asked = ask(&mut session, &format!("SELECT * FROM {table}"));
         let asked = asked.err().unwrap();
@@ -439,5 +459,5 @@ fn what_is_wrong_with_a_table_names_its_file() {
         limits: LIMITS,
     });
     let answer = request(&mut session, names).unwrap();
-    assert_eq!(answer.rows.len(), 3);
+    assert_eq!(answer.rows.len(), 6);
 }

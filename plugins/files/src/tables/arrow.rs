@@ -5,7 +5,7 @@
 
 use super::blocks::{self, BLOCK_BYTES_MAX};
 use super::streamed::{self, Batches, Streamed};
-use super::{Known, same_schema};
+use super::{Known, named, same_schema};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 struct ArrowFiles {
-    slices: Vec<Slice>,
+    files: Vec<(String, Slice)>,
     clock: Clock,
 }
 
@@ -26,7 +26,8 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     let mut schema: Option<SchemaRef> = None;
     for (name, slice) in files {
         clock.check()?;
-        let found = Layout::of(slice)?.schema;
+        let layout = Layout::of(slice).map_err(|error| named(error, name))?;
+        let found = layout.schema;
         schema = Some(match schema {
             None => found,
             Some(first) => same_schema(first, &found, name)?,
@@ -34,7 +35,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     }
     let schema = schema.ok_or_else(|| errors::broken("no_files", "the table has no files"))?;
     let source = ArrowFiles {
-        slices: files.iter().map(|(_, slice)| slice.clone()).collect(),
+        files: files.to_vec(),
         clock: clock.clone(),
     };
     Ok(streamed::known(schema, Arc::new(source), None, 0))
@@ -153,19 +154,22 @@ impl Reader {
 impl Streamed for ArrowFiles {
     fn batches(&self, columns: &[usize]) -> Result<Batches, Error> {
         let (columns, clock) = (columns.to_vec(), self.clock.clone());
-        let mut slices = self.slices.clone().into_iter();
-        let mut reader_now: Option<Reader> = None;
+        let mut files = self.files.clone().into_iter();
+        let mut reader_now: Option<(String, Reader)> = None;
         Ok(Box::new(std::iter::from_fn(move || {
             loop {
                 if let Err(error) = clock.check() {
                     return Some(Err(error));
                 }
-                if let Some(batch) = reader_now.as_mut().and_then(Reader::next) {
-                    return Some(batch);
+                if let Some((name, reader)) = &mut reader_now
+                    && let Some(batch) = reader.next()
+                {
+                    return Some(batch.map_err(|error| named(error, name)));
                 }
-                match Reader::new(slices.next()?, columns.clone(), &clock) {
-                    Ok(next) => reader_now = Some(next),
-                    Err(error) => return Some(Err(error)),
+                let (name, slice) = files.next()?;
+                match Reader::new(slice, columns.clone(), &clock) {
+                    Ok(next) => reader_now = Some((name, next)),
+                    Err(error) => return Some(Err(named(error, &name))),
                 }
             }
         })))

@@ -5,7 +5,7 @@
 use super::profile::Profile;
 use super::streamed::{self, Batches, Streamed};
 use super::text::{self, Opened, RECORD_BYTES_MAX, Text};
-use super::{COLUMNS_MAX, Known};
+use super::{COLUMNS_MAX, Known, named};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
@@ -56,7 +56,7 @@ pub fn open(
         let opened = text.open(slice);
         opened
             .and_then(|opened| found.file(opened, tabs))
-            .map_err(|error| text::named(error, name))?;
+            .map_err(|error| named(error, name))?;
     }
     let fields = found.names.iter().zip(&found.profiles);
     let fields = fields.map(|(name, profile)| {

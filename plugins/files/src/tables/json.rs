@@ -8,7 +8,7 @@ use super::moment::Moment;
 use super::profile::Profile;
 use super::streamed::{self, Batches, Streamed};
 use super::text::{self, Text};
-use super::{COLUMNS_MAX, Known};
+use super::{COLUMNS_MAX, Known, named};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
@@ -64,7 +64,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock, packed: bool) -> Result<Kn
         let opened = text.open(slice);
         opened
             .and_then(|opened| found.file(&mut Lines::new(opened)))
-            .map_err(|error| text::named(error, name))?;
+            .map_err(|error| named(error, name))?;
     }
     let rows = found.rows;
     let fields: Vec<Field> = found

@@ -6,7 +6,7 @@ use super::footers;
 use super::pages::{
     PageSize, Together, check_footer, check_pages, check_schema, held_at_once, place, unfold,
 };
-use super::{Known, batch_rows, same_schema};
+use super::{Known, batch_rows, named, same_schema};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
@@ -59,6 +59,7 @@ const FILE_BYTES_MIN: u64 = 12;
 
 #[derive(Clone, Debug)]
 struct Part {
+    name: Arc<str>,
     slice: Slice,
     metadata: Arc<ParquetMetaData>,
     chunks: Arc<Chunks>,
@@ -141,15 +142,15 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     let mut left = METADATA_BYTES_MAX;
     for (name, slice) in files {
         clock.check()?;
-        let (metadata, json) = metadata(slice, &mut left)?;
-        check_footer(&metadata, slice.len())?;
-        let found = schema_of(&metadata, &json)?;
+        let opened = said(slice, &mut left).map_err(|error| named(error, name))?;
+        let (metadata, found, of_part) = opened;
         schema = Some(match schema {
             None => found,
             Some(first) => same_schema(first, &found, name)?,
         });
-        rows = rows.saturating_add(rows_of(&metadata)?);
+        rows = rows.saturating_add(of_part);
         parts.push(Part {
+            name: name.as_str().into(),
             slice: slice.clone(),
             chunks: Arc::new(Chunks::of(&metadata)),
             metadata: Arc::new(metadata),
@@ -167,6 +168,15 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
         batch_rows: batch_rows(table.row_bytes()),
         provider: Arc::new(table),
     })
+}
+
+/// What a file's footer says, and of it the columns and how many rows there are.
+fn said(slice: &Slice, left: &mut u64) -> Result<(ParquetMetaData, SchemaRef, u64), Error> {
+    let (metadata, json) = metadata(slice, left)?;
+    check_footer(&metadata, slice.len())?;
+    let schema = schema_of(&metadata, &json)?;
+    let rows = rows_of(&metadata)?;
+    Ok((metadata, schema, rows))
 }
 
 /// What the footer says, and the names of columns that it says are JSON.
@@ -487,20 +497,22 @@ impl Reading {
     }
 }
 
-fn outside(error: Error) -> ParquetError {
-    ParquetError::External(errors::boxed(error))
+/// An error through Parquet's reader, which says which file it is about.
+fn outside(error: Error, part: &Part) -> ParquetError {
+    ParquetError::External(errors::boxed(named(error, &part.name)))
 }
 
 impl AsyncFileReader for Reading {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Read<Bytes>> {
         let read = self.ranges(std::slice::from_ref(&range));
         let read = read.map(|mut buffers| buffers.pop().unwrap_or_default());
-        std::future::ready(read.map_err(outside)).boxed()
+        std::future::ready(read.map_err(|error| outside(error, &self.part))).boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Read<Vec<Bytes>>> {
         // Only pages are asked for so; indexes come one by one.
-        std::future::ready(self.pages(&ranges).map_err(outside)).boxed()
+        let read = self.pages(&ranges);
+        std::future::ready(read.map_err(|error| outside(error, &self.part))).boxed()
     }
 
     fn get_metadata<'a>(

@@ -119,15 +119,6 @@ impl Read for Opened {
     }
 }
 
-/// An error that says which file it is about: a table may be made of several, and an archive has more. Only the owner is told what they are called.
-pub fn named(error: Error, name: &str) -> Error {
-    let detail = match &error.detail {
-        Some(detail) => format!("{name}: {detail}"),
-        None => name.to_owned(),
-    };
-    error.detail(detail)
-}
-
 pub fn record_too_long() -> Error {
     errors::broken(
         "record_too_long",
