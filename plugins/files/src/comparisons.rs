@@ -34,7 +34,10 @@ use datafusion::logical_expr::{
     lit, not, or,
 };
 use groups::by_length;
-use moments::{as_moment, at, in_micros, now_beside, of_list, truncated};
+use moments::{
+    are_of_two_reaches, as_moment, at, in_micros, in_nanos, list_in_nanos, now_beside, of_list,
+    truncated,
+};
 use places::{Place, beside, number, place};
 use spans::{are_spans, span};
 
@@ -108,6 +111,10 @@ fn compared(left: &Expr, operator: Operator, right: &Expr, schema: &DFSchema) ->
     if let Some(moment) = now_beside(&other, left, &one) {
         let exact = compared(&moment, operator, right, schema);
         return Some(exact.unwrap_or_else(|| binary_expr(moment, operator, right.clone())));
+    }
+    if are_of_two_reaches((left, &one), (right, &other)) {
+        let (left, right) = (in_nanos(left, &one)?, in_nanos(right, &other)?);
+        return Some(binary_expr(left, operator, right));
     }
     if let Some(moment) = as_moment(&one, right, &other) {
         let exact = compared(left, operator, &moment, schema);
@@ -287,6 +294,9 @@ fn listed(list: &InList, schema: &DFSchema) -> Option<Expr> {
         let values = values.map(|(value, kind)| span(value, kind)).collect();
         let side = Box::new(span(&list.expr, &is));
         return Some(Expr::InList(InList::new(side, values, list.negated)));
+    }
+    if let Some(list) = list_in_nanos(list, &is, &kinds) {
+        return Some(Expr::InList(list));
     }
     if let Some(list) = of_list(list, &is, &kinds) {
         return Some(listed(&list, schema).unwrap_or_else(|| Expr::InList(list)));

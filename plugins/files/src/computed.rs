@@ -59,7 +59,7 @@ pub enum Task {
     Level,
     /// An interval as it is, of whole days.
     Days,
-    /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans.
+    /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans; of a moment that since 1970.
     Span,
     /// Of intervals the longest one, or else the shortest: the first of those that are equally long.
     Extreme(bool),

@@ -457,3 +457,60 @@ fn moments_of_all_years_stand_beside_now() {
         }
     }
 }
+
+/// Two columns, of which one is in nanoseconds and the other of years that these do not reach, whatever else stands in a list beside them.
+#[test]
+fn moments_of_all_years_stand_beside_nanoseconds() {
+    const LAST: i64 = 253_402_300_799_999_999;
+    // The last moment of nanoseconds is that of no microsecond.
+    let nanos = vec![Some(1_000), Some(1_001), Some(i64::MAX), Some(-1), None];
+    let micros = vec![Some(1), Some(1), Some(LAST), Some(-LAST), Some(LAST)];
+    let days = vec![Some(0), Some(1), Some(2_932_896), Some(-719_162), Some(0)];
+    let nanos = || TimestampNanosecondArray::from(nanos.clone());
+    let micros = || TimestampMicrosecondArray::from(micros.clone());
+    let rows_of = batch(vec![
+        ("n", numbers(5)),
+        ("ns", array(nanos())),
+        ("ns_at", array(nanos().with_timezone("UTC"))),
+        ("us", array(micros())),
+        ("us_at", array(micros().with_timezone("UTC"))),
+        ("day", array(Date32Array::from(days))),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (us, ns) in [("us", "ns"), ("us_at", "ns"), ("us_at", "ns_at")] {
+            for (condition, wanted) in [
+                ("us = ns", "1"),
+                ("ns = us", "1"),
+                ("us <> ns", "2 3 4"),
+                ("us < ns", "2 4"),
+                ("us >= ns", "1 3"),
+                ("NOT ns > us", "1 3"),
+                ("us IS NOT DISTINCT FROM ns", "1"),
+                ("ns IS DISTINCT FROM us", "2 3 4 5"),
+                ("us BETWEEN ns AND ns", "1"),
+                ("us IN (ns)", "1"),
+                ("us NOT IN (ns)", "2 3 4"),
+                ("ns IN (us, '1970-01-01 00:00:00.000001001')", "1 2"),
+                ("us IN (ns, TIMESTAMP '1970-01-01 00:00:00.000001')", "1 2"),
+                ("us IN (ns, '9999-12-31 23:59:59.999999', NULL)", "1 3 5"),
+                ("(us, n) = (ns, 1)", "1"),
+                ("ns IN (us, day)", "1"),
+                ("day < ns", "1 4"),
+                ("day <> ns", "1 2 3 4"),
+            ] {
+                let condition = condition.replace("us", &format!("\"{us}\""));
+                let condition = condition.replace("ns", &format!("\"{ns}\""));
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+        }
+        let sql =
+            "SELECT a.n AS one, b.n AS other FROM t AS a JOIN t AS b ON a.us = b.ns ORDER BY 1, 2";
+        let answer = ask(&mut session, sql).unwrap();
+        assert_eq!(answer.lines(), ["1|1", "2|1"], "{name}");
+    }
+}

@@ -3,6 +3,7 @@
 //! Start reading at [`as_moment`].
 
 use super::written;
+use crate::computed::{Task, call};
 use crate::plans;
 use crate::types::per_second;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
@@ -45,6 +46,76 @@ pub fn now_beside(of_side: &DataType, value: &Expr, of_value: &DataType) -> Opti
     let is_of_now = value.exists(|part| Ok(is_now(part))).ok()?;
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
     is_of_now.then(|| cast(value.clone(), micros))
+}
+
+/// Whether two moments of rows, or a date and a moment, are compared as numbers of nanoseconds of 128 bits: where one of them is in nanoseconds,
+/// as DataFusion would make both, and the other is not, so that it may be of a year which these do not reach. What is of no row is none of
+/// them: by that pages of a file are passed over, and each has its own way above. Neither is what a subquery is asked about, which DataFusion
+/// has to find side by side with a column.
+pub fn are_of_two_reaches(
+    (one, of_one): (&Expr, &DataType),
+    (other, of_other): (&Expr, &DataType),
+) -> bool {
+    let is_nanos = |kind: &DataType| matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _));
+    let is_asked = |side: &Expr| {
+        let asked = side.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))));
+        asked.is_ok_and(|asked| asked)
+    };
+    let is_of_rows = |side: &Expr| !plans::is_of_no_row(side) && !is_asked(side);
+    is_nanos(of_one) != is_nanos(of_other)
+        && are_alike(of_one, of_other)
+        && is_of_rows(one)
+        && is_of_rows(other)
+}
+
+/// A moment as nanoseconds since 1970, whatever its year. `None` of what is no moment, and no date.
+pub fn in_nanos(value: &Expr, kind: &DataType) -> Option<Expr> {
+    let moment = match kind {
+        DataType::Timestamp(..) => value.clone(),
+        DataType::Date32 => cast(
+            value.clone(),
+            DataType::Timestamp(TimeUnit::Microsecond, None),
+        ),
+        _ => return None,
+    };
+    Some(call(Task::Span, vec![moment]))
+}
+
+/// The same of a list of which one value is of another reach than the side. `None` where there is none, or something else beside them.
+pub fn list_in_nanos(list: &InList, is: &DataType, kinds: &[DataType]) -> Option<InList> {
+    let side = list.expr.as_ref();
+    let mut values = list.list.iter().zip(kinds);
+    if !values.any(|value| are_of_two_reaches((side, is), value)) {
+        return None;
+    }
+    let nanos = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    let values = list.list.iter().zip(kinds).map(|(value, kind)| match kind {
+        DataType::Null => Some(value.clone()),
+        kind if kind.is_string() => {
+            // As beside a column of nanoseconds, of whatever year it is.
+            let moment = as_moment(&nanos, value, kind);
+            let moment = moment.unwrap_or_else(|| cast(value.clone(), nanos.clone()));
+            in_nanos(&moment, &nanos)
+        }
+        kind if are_alike(is, kind) => in_nanos(value, kind),
+        _ => None,
+    });
+    let values: Vec<Expr> = values.collect::<Option<_>>()?;
+    let side = Box::new(in_nanos(side, is)?);
+    Some(InList::new(side, values, list.negated))
+}
+
+/// Whether both are moments, or dates, of one zone.
+fn are_alike(one: &DataType, other: &DataType) -> bool {
+    let zone = |kind: &DataType| match kind {
+        DataType::Timestamp(_, zone) => Some(zone.clone()),
+        DataType::Date32 => Some(None),
+        _ => None,
+    };
+    let (Some(one), Some(other)) = (zone(one), zone(other)) else {
+        return false;
+    };
+    one == other || (is_utc(one.as_ref()) && is_utc(other.as_ref()))
 }
 
 /// A list in which dates stand beside moments, or `now()` beside what nanoseconds do not reach, with both in microseconds, as each is compared by itself: DataFusion makes

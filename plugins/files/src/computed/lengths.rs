@@ -25,7 +25,7 @@ const DAYS_A_MONTH: i128 = 30;
 /// What spans are made alike as.
 pub const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// How long intervals and durations are.
+/// How long intervals and durations are, and how long after the beginning of 1970 moments.
 pub fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
     let days = |days: i128| days * i128::from(NANOS_A_DAY);
     let nanos = match spans.data_type() {
@@ -43,7 +43,7 @@ pub fn nanos(spans: &ArrayRef) -> Planned<ArrayRef> {
         DataType::Interval(IntervalUnit::YearMonth) => spans
             .as_primitive::<IntervalYearMonthType>()
             .unary::<_, Decimal128Type>(|months| days(i128::from(months) * DAYS_A_MONTH)),
-        DataType::Duration(unit) => {
+        DataType::Duration(unit) | DataType::Timestamp(unit, _) => {
             let unit: i128 = match unit {
                 TimeUnit::Second => 1_000_000_000,
                 TimeUnit::Millisecond => 1_000_000,
