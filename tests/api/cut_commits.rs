@@ -30,6 +30,8 @@ const PRICE: i64 = 3;
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 /// Much longer than it takes to let go of a claim, and not as long as one lasts.
 const LET_GO_WITHIN: Duration = Duration::from_secs(15);
+/// What a revoked key is answered.
+const GONE: u16 = 410;
 /// What is looked for again has been by then, on any machine that is not overloaded.
 const LOOKED_AGAIN: Duration = Duration::from_secs(5);
 
@@ -310,7 +312,7 @@ async fn a_commit_that_is_late_is_told_and_heard_of() {
         assert_eq!(wire.cuts() - before, 1);
         let holder = host.client(&made.text("/data/key"));
         let asked = async || holder.get(&credits).await.status;
-        assert_ne!(asked().await, 401);
+        assert_ne!(asked().await, GONE);
         wire.delay("SET deactivated_at = $3");
         let key = format!("{keys}/{}", made.text("/data/id"));
         {
@@ -320,7 +322,7 @@ async fn a_commit_that_is_late_is_told_and_heard_of() {
                 tokio::select! {
                     revoked = &mut revoked => {
                         revoked.expect(204);
-                        assert_eq!(asked().await, 401);
+                        assert_eq!(asked().await, GONE);
                         break;
                     }
                     _ = asked() => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -329,7 +331,7 @@ async fn a_commit_that_is_late_is_told_and_heard_of() {
         }
         assert_eq!(wire.cuts() - before, 2);
         let begun = Instant::now();
-        while asked().await != 401 {
+        while asked().await != GONE {
             assert!(begun.elapsed() < SEEN_WITHIN, "it is served still");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
