@@ -516,7 +516,7 @@ fn spans_are_grouped_by_their_length() {
             &["false|3|1|0", "false|1|4|0", "true|2|5|0", "true|6|1|1"],
         ),
         (
-            "count(*), s IS NULL, n > 4 FROM SPANS GROUP BY CUBE (s, n > 4) ORDER BY 1, 2, 3",
+            "c, s IS NULL, more FROM (SELECT count(*) AS c, s, n > 4 AS more FROM SPANS GROUP BY CUBE (s, n > 4)) AS x ORDER BY 1, 2, 3",
             &[
                 "1|false|false",
                 "1|false|~",
@@ -534,7 +534,7 @@ fn spans_are_grouped_by_their_length() {
             &["3|3", "4|1", "4|4", "6|2", "6|2", "6|6"],
         ),
         (
-            "s IS NULL, grouping(s) FROM SPANS GROUP BY s ORDER BY 1",
+            "s IS NULL, g FROM (SELECT s, grouping(s) AS g FROM SPANS GROUP BY s) AS x ORDER BY 1",
             &["false|0", "false|0", "true|0"],
         ),
         (
@@ -572,7 +572,7 @@ fn sets_of_groups_have_computed_keys() {
             &["1|0", "2|0", "3|1"][..],
         ),
         (
-            "extract(second FROM t) = 1.5, count(*) FROM TIMES GROUP BY GROUPING SETS ((extract(second FROM t)), (n, extract(second FROM t)), ()) ORDER BY 1, 2",
+            "e = 1.5, c FROM (SELECT extract(second FROM t) AS e, count(*) AS c FROM TIMES GROUP BY GROUPING SETS ((extract(second FROM t)), (n, extract(second FROM t)), ())) AS x ORDER BY 1, 2",
             &["false|1", "false|1", "true|1", "true|1", "true|2", "~|3"],
         ),
         (
