@@ -18,8 +18,10 @@ pub async fn agree(query: &str, competitors: &[&Competitor]) -> anyhow::Result<(
             None => first = Some(answer),
             Some(first) => ensure!(
                 are_equal(first, &answer),
-                "{name} answers another thing than {} on {query}",
-                competitors[0].name
+                "{name} answers another thing than {} on {query}: {:.400} is not {:.400}",
+                competitors[0].name,
+                answer.to_string(),
+                first.to_string()
             ),
         }
     }
@@ -41,7 +43,7 @@ async fn answer(competitor: &Competitor) -> anyhow::Result<Value> {
     rows.or_else(number).context("no rows and no number")
 }
 
-/// 1 and 1.0 are the same number.
+/// 1 and 1.0 are the same number, and so is true, which is a number in MariaDB and none as the native handlers write it.
 fn are_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Array(one), Value::Array(other)) => {
@@ -55,6 +57,9 @@ fn are_equal(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().all(is_there)
         }
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Bool(bool), Value::Number(number)) | (Value::Number(number), Value::Bool(bool)) => {
+            number.as_u64() == Some(u64::from(*bool))
+        }
         _ => one == other,
     }
 }
