@@ -119,7 +119,7 @@ async fn what_does_not_work_is_not_saved() {
             json!({"fields": [{"name": "id"}, {"name": "nope"}]}),
             json!({"source": {"table": "nowhere"}}),
             json!({"source": {"table": "labels"}}),
-            json!({"sql_logic": "SELECT id, nam FROM goods"}),
+            json!({"sql_logic": "SELECT id, nickname FROM goods"}),
             json!({"order_by": ["nope"]}),
             json!({"filters": ["id", "nope"]}),
             json!({"sorts": [{"name": "odd", "order_by": ["nope"]}]}),
@@ -145,7 +145,7 @@ async fn what_does_not_work_is_not_saved() {
         stall.preview(&stall.asset_id).await.expect(200);
 
         // In the words of a publication.
-        let wrong = json!({"slug": unique("wrong"), "sql_logic": "SELECT id, nam FROM goods", "fields": [{"name": "id"}, {"name": "name"}],
+        let wrong = json!({"slug": unique("wrong"), "sql_logic": "SELECT id, nickname FROM goods", "fields": [{"name": "id"}, {"name": "name"}],
             "order_by": ["id"]});
         let draft = seller.endpoint(&stall.connection, wrong.clone()).await;
         let publish = seller.path(&format!("/endpoints/{draft}/publish"));
