@@ -104,11 +104,11 @@ fn template() -> PathBuf {
     warm::directory().join(format!("postgres{name}.{made}"))
 }
 
-/// With owners, as the server wants them.
+/// With owners, as the server wants them; of today, or another process would sweep it away before the server is there.
 fn copy(from: &Path, to: &Path) -> bool {
     let done = || {
         Command::new("cp")
-            .arg("-a")
+            .args(["-a", "--no-preserve=timestamps"])
             .arg(from)
             .arg(to)
             .status()
