@@ -2,7 +2,7 @@
 //!
 //! A core falls asleep and is woken more slowly than a source that is near answers a small query, or a client that is near asks the
 //! next one; above all in a virtual machine, where both leave the guest. A single row took 93 us, and takes 67 when the worker stays
-//! awake (tests/load/README.md). It gives way to whoever else wants the core, and looks no longer than the bound. With several
+//! awake (tests/load/README.md). So it does with each further exchange that a statement takes. It gives way to whoever else wants the core, and looks no longer than the bound. With several
 //! requests in flight it does not look at all: then there is work to wake up for, and cores are better left to it. Nor for a while
 //! after many were, as in a moment between the requests of many clients: they are about to come.
 
@@ -42,6 +42,13 @@ impl BusyPoll {
         let before = self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.happened(before + 1);
         InFlight(self.clone())
+    }
+
+    /// The request in flight asks its source something: as likely to be answered at once as when it began.
+    pub fn asks(&self) {
+        if self.in_flight.load(Ordering::Relaxed) == 1 && self.is_quiet() {
+            self.quiet.notify_one();
+        }
     }
 
     fn happened(&self, in_flight: usize) {
@@ -140,6 +147,27 @@ mod tests {
             many(poll);
             (0..WHILE).for_each(|_| drop(poll.request()));
         }));
+    }
+
+    /// A statement of several exchanges has the worker look at each of them anew, if nobody else is in flight.
+    #[test]
+    fn a_worker_looks_again_when_its_one_request_asks_further() {
+        use futures_util::FutureExt;
+
+        let poll = BusyPoll::new(LONG);
+        let looks = || poll.quiet.notified().now_or_never().is_some();
+        let asks_and_looks = || {
+            poll.asks();
+            looks()
+        };
+        assert!(!asks_and_looks());
+        let first = poll.request();
+        assert!(looks() && !looks());
+        assert!(asks_and_looks());
+        let second = poll.request();
+        assert!(!asks_and_looks());
+        drop((first, second));
+        assert!(looks() && !asks_and_looks());
     }
 
     /// The next request of the same client is likely to follow at once.

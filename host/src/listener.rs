@@ -251,6 +251,8 @@ impl<R: Route, F: Fn() -> R> Worker<F> {
         let _ = self.made.send(());
         drop(self.made);
 
+        let asking = busy_poll.clone();
+        souk_sandbox::when_asking(move || asking.asks());
         let polling = busy_poll.clone();
         tokio::spawn(async move { polling.run().await });
         let serving = async {

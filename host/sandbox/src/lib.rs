@@ -2,6 +2,7 @@
 //! over (`souk_outbound` makes it). It knows nothing of assets, prices, stores or status codes;
 //! nothing else in the product knows wasmtime. Start reading at `Sandbox::run_for`, then `pool`, then `session`.
 
+mod asking;
 mod cache;
 mod canary;
 mod clock;
@@ -39,6 +40,7 @@ mod validate;
 mod watch;
 mod wire;
 
+pub use asking::when_asking;
 pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
 pub use connector::{
     ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status, Trial,

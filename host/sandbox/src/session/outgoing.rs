@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::guests::broken;
 use crate::{
+    asking::asking,
     fault::Fault,
     memory::HeldMemory,
     v1::{HttpAnswer, HttpFailure, HttpRequest, Pause, Received, TlsHandshake, TlsRecords},
@@ -131,6 +132,7 @@ pub(super) fn exchange(
     let checked = origin
         .checked(request)
         .map_err(|refused| broken(refused.0))?;
+    asking();
     // Made where it stays, and not moved there.
     let place = Box::new_uninit();
     let exchange = Box::write(place, async move {
