@@ -12,6 +12,8 @@ pub struct Player<'a> {
     pub active: bool,
 }
 
+/// What a row begins with.
+const ROW: &[u8] = br#"{"id":"#;
 /// About what one row takes as JSON.
 const ROW_BYTES: usize = 96;
 
@@ -34,7 +36,7 @@ impl Page {
     }
 
     pub fn player(&mut self, player: &Player<'_>) {
-        self.put(br#"{"id":"#);
+        self.put(ROW);
         self.integer(player.id);
         self.put(br#","name":"#);
         self.text(player.name);
@@ -49,6 +51,14 @@ impl Page {
             true => br#","active":true},"#,
             false => br#","active":false},"#,
         });
+    }
+
+    pub fn without_last(mut self) -> Page {
+        let last = self.body.windows(ROW.len()).rposition(|part| part == ROW);
+        if let Some(last) = last {
+            self.body.truncate(last);
+        }
+        self
     }
 
     pub fn finish(mut self) -> Response {

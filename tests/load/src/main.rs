@@ -176,14 +176,18 @@ fn competitors(
     let (source, what) = market::parts(query);
     let of_source = servers.iter().zip(natives);
     let of_source = of_source.filter(|(server, _)| server.source() == source);
+    let of_source: Vec<_> = of_source.flat_map(|(_, natives)| natives).collect();
+    let native = |name, native: &Native, requests| Competitor {
+        name,
+        process: native.process(),
+        address: native.address.clone(),
+        requests,
+    };
     let natives = of_source
-        .flat_map(|(_, natives)| natives)
-        .map(|native| Competitor {
-            name: native.name,
-            process: native.process(),
-            address: native.address.clone(),
-            requests: natives::requests(what),
-        });
+        .iter()
+        .map(|one| native(one.name, one, natives::requests(what)));
+    let paging = of_source.iter().filter(|one| one.has_pages);
+    let paging = paging.map(|one| native("native, a page", one, natives::pages(what)));
     let of = |name, market: &Market, requests| Competitor {
         name,
         process: market.process,
@@ -194,6 +198,6 @@ fn competitors(
     let owners = owners.map(|(market, name)| of(name, market, market.owner(query)));
     let buyers = markets.iter().zip(["souk, charged", "other souk, charged"]);
     let buyers = buyers.map(|(market, name)| of(name, market, market.charged(query)));
-    let all = natives.chain(owners).chain(buyers);
+    let all = natives.chain(paging).chain(owners).chain(buyers);
     all.filter(|one| !one.requests.is_empty()).collect()
 }

@@ -32,6 +32,18 @@ pub fn router<C: Client>(client: C) -> Router {
         let page = client.players(Query::Single, value(query)).await;
         page.map_or_else(failed, Page::finish)
     }
+    async fn page<C: Client>(State(client): State<Arc<C>>, RawQuery(query): RawQuery) -> Response {
+        let page = client.players(Query::Page, value(query)).await;
+        page.map_or_else(failed, Page::finish)
+    }
+    /// One more than are wanted, which tells whether there are more.
+    async fn page_of_rows<C: Client>(
+        State(client): State<Arc<C>>,
+        RawQuery(query): RawQuery,
+    ) -> Response {
+        let page = client.players(Query::Rows, value(query) + 1).await;
+        page.map_or_else(failed, |page| page.without_last().finish())
+    }
     async fn rows<C: Client>(State(client): State<Arc<C>>, RawQuery(query): RawQuery) -> Response {
         let page = client.players(Query::Rows, value(query)).await;
         page.map_or_else(failed, Page::finish)
@@ -41,6 +53,8 @@ pub fn router<C: Client>(client: C) -> Router {
     }
     Router::new()
         .route("/single", get(single::<C>))
+        .route("/page", get(page::<C>))
+        .route("/page-of-rows", get(page_of_rows::<C>))
         .route("/aggregate", get(aggregate::<C>))
         .route("/rows", get(rows::<C>))
         .with_state(Arc::new(client))

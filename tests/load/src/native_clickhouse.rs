@@ -102,7 +102,7 @@ pub fn run(source: &str, listener: std::net::TcpListener, threads: usize) -> any
         async move {
             Ok(router(ClickHouse {
                 http: http?,
-                texts: Texts::with("{value:Int64}"),
+                texts: Texts::with("{value:Int64}").without_order(),
                 aggregate: queries::AGGREGATE.replace("$1", "{value:String}"),
             }))
         }

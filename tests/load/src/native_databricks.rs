@@ -34,7 +34,7 @@ impl Client for Databricks {
     async fn players(&self, query: Query, value: i64) -> anyhow::Result<Page> {
         // Rows are counted in INT.
         let kind = match query {
-            Query::Single => "BIGINT",
+            Query::Single | Query::Page => "BIGINT",
             Query::Rows => "INT",
         };
         let value = value.to_string();

@@ -286,7 +286,7 @@ pub fn run(source: &str, listener: std::net::TcpListener, threads: usize) -> any
             Ok(router(DuckDb {
                 http: http?,
                 token,
-                texts: Texts::with("$1"),
+                texts: Texts::with("$1").without_order(),
                 idle: Mutex::default(),
             }))
         }

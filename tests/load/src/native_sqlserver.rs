@@ -136,11 +136,11 @@ pub fn run(source: &str, listener: std::net::TcpListener, threads: usize) -> any
     serve(listener, threads, move || {
         let (source, tls) = (source.clone(), tls.clone());
         async move {
-            let rows = queries::ROWS.replace("LIMIT $1", "OFFSET 0 ROWS FETCH NEXT @P1 ROWS ONLY");
-            let texts = Texts {
-                rows,
-                ..Texts::with("@P1")
-            };
+            let mut texts = Texts::with("@P1");
+            for (text, count) in [(&mut texts.rows, "@P1"), (&mut texts.page, "2")] {
+                let window = format!("OFFSET 0 ROWS FETCH NEXT {count} ROWS ONLY");
+                *text = text.replace(&format!("LIMIT {count}"), &window);
+            }
             Ok(router(SqlServer {
                 source,
                 tls,

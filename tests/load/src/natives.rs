@@ -36,6 +36,8 @@ pub enum Mode {
 pub struct Native {
     /// As it competes.
     pub name: &'static str,
+    /// It is asked for pages as well.
+    pub has_pages: bool,
     process: Child,
     pub address: String,
 }
@@ -129,9 +131,9 @@ impl Native {
     }
 
     fn start(name: &'static str, mode: Mode, source: &str) -> anyhow::Result<Native> {
-        let mode = mode.to_possible_value().context("a mode")?;
+        let shown = mode.to_possible_value().context("a mode")?;
         let mut process = Command::new(std::env::current_exe()?)
-            .args(["--native", mode.get_name(), "--source", source])
+            .args(["--native", shown.get_name(), "--source", source])
             .stdout(Stdio::piped())
             .spawn()?;
         let mut line = String::new();
@@ -142,6 +144,7 @@ impl Native {
         std::io::BufReader::new(stdout).read_line(&mut line)?;
         Ok(Native {
             name,
+            has_pages: !matches!(mode, Mode::Pooled | Mode::Local | Mode::Sqlite),
             process,
             address: line.trim().to_owned(),
         })
@@ -179,6 +182,23 @@ pub fn requests(what: &str) -> Vec<Vec<u8>> {
         "aggregate" => vec![generator::request("GET", "/aggregate", &[], "")],
         "50 rows" => vec![generator::request("GET", "/rows?limit=50", &[], "")],
         "1,000 rows" => vec![generator::request("GET", "/rows?limit=1000", &[], "")],
+        _ => Vec::new(),
+    }
+}
+
+/// The same where it answers with a page of a feed, as souk does: it asks for one row more, to know whether there are more.
+pub fn pages(what: &str) -> Vec<Vec<u8>> {
+    match what {
+        "single row" => queries::ids()
+            .map(|id| generator::request("GET", &format!("/page?id={id}"), &[], ""))
+            .collect(),
+        "50 rows" => vec![generator::request("GET", "/page-of-rows?limit=50", &[], "")],
+        "1,000 rows" => vec![generator::request(
+            "GET",
+            "/page-of-rows?limit=1000",
+            &[],
+            "",
+        )],
         _ => Vec::new(),
     }
 }

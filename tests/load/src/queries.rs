@@ -68,6 +68,9 @@ pub fn in_sqlite(schema: &str, columns: &str) -> String {
 
 pub const FIELDS: [&str; 6] = ["id", "name", "team", "goals", "rating", "active"];
 pub const SINGLE: &str = "SELECT id, name, team, goals, rating, active FROM players WHERE id = $1";
+/// The same row as a page of a feed, which may have more of them and says so.
+const PAGE: &str =
+    "SELECT id, name, team, goals, rating, active FROM players WHERE id = $1 ORDER BY id LIMIT 2";
 pub const AGGREGATE: &str = "SELECT sum(goals) FROM players WHERE team = $1";
 pub const ROWS: &str =
     "SELECT id, name, team, goals, rating, active FROM players ORDER BY id LIMIT $1";
@@ -79,30 +82,41 @@ pub const ASSET_SQL: &str = "SELECT sum(goals) AS goals FROM players WHERE team 
 #[derive(Clone, Copy)]
 pub enum Query {
     Single,
+    /// A single row as a page is asked for.
+    Page,
     Rows,
 }
 
 /// The queries with an engine's own placeholder.
 pub struct Texts {
     pub single: String,
+    pub page: String,
     pub rows: String,
     pub aggregate: String,
 }
 
 impl Texts {
     pub fn with(placeholder: &str) -> Texts {
-        let [single, rows, aggregate] =
-            [SINGLE, ROWS, AGGREGATE].map(|sql| sql.replace("$1", placeholder));
+        let [single, page, rows, aggregate] =
+            [SINGLE, PAGE, ROWS, AGGREGATE].map(|sql| sql.replace("$1", placeholder));
         Texts {
             single,
+            page,
             rows,
             aggregate,
         }
     }
 
+    /// For an engine whose pages are not told to be in the order of what an equality has fixed.
+    pub fn without_order(mut self) -> Texts {
+        self.page = self.page.replace(" ORDER BY id", "");
+        self
+    }
+
     pub fn of(&self, query: Query) -> &str {
         match query {
             Query::Single => &self.single,
+            Query::Page => &self.page,
             Query::Rows => &self.rows,
         }
     }
