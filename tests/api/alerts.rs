@@ -1,6 +1,8 @@
 //! Alerts that fire: a real asset is watched, and a real receiver is told. The minute between two evaluations is cut short in the store.
 
-use std::collections::HashSet;
+mod claims;
+mod mails;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,8 +11,7 @@ use souk_tests::{Company, PgCluster, Receiver, TestHost};
 
 use crate::hosts::MASTER_KEY;
 use crate::unique;
-use crate::users::Relay;
-use crate::webhooks::{Hook, QUIET};
+use crate::webhooks::Hook;
 
 /// A gauge that somebody turns.
 const GAUGE: &str = "CREATE TABLE gauge (value double precision); INSERT INTO gauge VALUES (5);";
@@ -21,14 +22,6 @@ struct Stage {
     store: tokio_postgres::Client,
     url: String,
     one: TestHost,
-}
-
-async fn start(url: &str) -> TestHost {
-    TestHost::builder()
-        .arg("--database-url", url)
-        .env("SOUK_MASTER_KEY", MASTER_KEY)
-        .start()
-        .await
 }
 
 impl Stage {
@@ -85,6 +78,14 @@ impl Stage {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+async fn start(url: &str) -> TestHost {
+    TestHost::builder()
+        .arg("--database-url", url)
+        .env("SOUK_MASTER_KEY", MASTER_KEY)
+        .start()
+        .await
 }
 
 /// A seller's gauge, on sale for two credits.
@@ -417,195 +418,4 @@ async fn an_alert_spends_no_more_than_it_may() {
     gauge.seller.client.delete(&path).await.expect(204);
     stage.evaluate().await;
     assert_eq!(show(&buyer, &saving).await["state"], "error");
-}
-
-/// Two hosts share the alerts of one store: each is evaluated exactly once whenever it is due, by one of them, and both take part.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hosts_evaluate_each_alert_once() {
-    const COMPANIES: usize = 4;
-    const ALERTS: i64 = 240;
-    const ROUNDS: i64 = 3;
-    let stage = Stage::new().await;
-    let other = start(&stage.url).await;
-    let cluster = PgCluster::shared().await;
-    let database = cluster.database(GAUGE).await;
-    for _ in 0..COMPANIES {
-        let company = stage.one.company(&unique("shares")).await;
-        let connection = company.postgres(cluster, &database).await;
-        // So slow that one host cannot be done before the other looks.
-        let slow = json!({"sql_logic": "SELECT value FROM gauge, (SELECT pg_sleep(0.2)) AS slept"});
-        let asset = company.asset(&connection, slow).await;
-        let body = json!({"condition": {"operator": "changed"}, "is_active": false});
-        for _ in 0..ALERTS as usize / COMPANIES {
-            watch(&company, &asset, body.clone()).await;
-        }
-    }
-    let mut claimants = HashSet::new();
-    let wake = "UPDATE alerts SET is_active = 1, next_check_at = 1";
-    for round in 1..=ROUNDS {
-        stage.store.execute(wake, &[]).await.expect("an update");
-        let since = Instant::now();
-        loop {
-            let claimed = "SELECT claimed_by FROM alerts WHERE claimed_by IS NOT NULL";
-            for row in stage.store.query(claimed, &[]).await.expect("claims") {
-                claimants.insert(row.get::<_, String>(0));
-            }
-            let open =
-                "SELECT COUNT(*) FROM alerts WHERE next_check_at = 1 OR claimed_by IS NOT NULL";
-            if stage.count(open).await == 0 {
-                break;
-            }
-            assert!(
-                since.elapsed() < ARRIVES_WITHIN,
-                "round {round} does not end"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-    // Runs that are free are recorded behind the answers.
-    tokio::time::sleep(QUIET).await;
-    let runs =
-        "SELECT COUNT(*) FROM executions WHERE api_key_id LIKE 'alr%' AND status = 'succeeded'";
-    assert_eq!(stage.count(runs).await, ALERTS * ROUNDS);
-    let fine = "SELECT COUNT(*) FROM alerts WHERE state = 'ok' AND last_value = '5'";
-    assert_eq!(stage.count(fine).await, ALERTS);
-    assert_eq!(claimants.len(), 2);
-    drop(other);
-}
-
-/// An alert that a host had claimed when it died is evaluated by another as soon as the claim is over, and not before.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_hosts_alert_is_taken_over() {
-    let stage = Stage::new().await;
-    let gauge = Gauge::new(&stage.one).await;
-    let body = json!({"condition": {"operator": "gt", "threshold": 10}});
-    let alert = watch(&gauge.seller, &gauge.asset, body).await;
-    stage.evaluate().await;
-    let before = show(&gauge.seller, &alert).await;
-    assert_eq!(before["state"], "ok");
-    gauge.turn("UPDATE gauge SET value = 20").await;
-    let died = "UPDATE alerts
-        SET claimed_by = 'a host that died', next_check_at = 1,
-            lease_until = CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) + 4000000";
-    stage.store.execute(died, &[]).await.expect("a claim");
-    let claimed = Instant::now();
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let still = show(&gauge.seller, &alert).await;
-    assert_eq!(still["last_checked_at"], before["last_checked_at"]);
-    stage.settle("state = 'triggered'", claimed).await;
-    assert!(claimed.elapsed() > Duration::from_secs(4));
-    let mine = stage.count("SELECT COUNT(*) FROM alerts WHERE claimed_by IS NULL");
-    assert_eq!(mine.await, 1);
-}
-
-/// Waits until the newest event of an alert says so of its mail.
-async fn wait_for_mail(company: &Company, alert: &str, status: &str) {
-    let since = Instant::now();
-    loop {
-        let events = company.client.get(&format!("{alert}/events")).await;
-        let events = events.expect(200);
-        let newest = events.at("/data/0/mail_status");
-        if newest == status {
-            return;
-        }
-        assert!(
-            since.elapsed() < ARRIVES_WITHIN,
-            "the mail is {newest}, not {status}"
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// A user who wants it is told by mail, once for each change. A relay that is away is asked again. Whoever is no user (yet) is told nothing, and
-/// watches nothing any more once removed.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_is_mailed() {
-    let mut relay = Relay::start().await;
-    let host = TestHost::builder()
-        .arg("--smtp-url", format!("smtp://127.0.0.1:{}", relay.port))
-        .arg("--mail-from", "souk@example.org")
-        .start()
-        .await;
-    let gauge = Gauge::new(&host).await;
-    let seller = &gauge.seller;
-    let body = json!({"name": "hot", "condition": {"operator": "gt", "threshold": 4}, "notify_by_mail": true});
-    let alert = watch(seller, &gauge.asset, body.clone()).await;
-    wait_for_mail(seller, &alert, "sent").await;
-    let mail = relay.taken();
-    let told = [
-        "Subject: Alert \"hot\" has triggered",
-        "Answer: 5",
-        "Condition: gt 4",
-    ];
-    for line in told {
-        assert!(mail.contains(line), "{line} is not in {mail}");
-    }
-    assert!(sends_a_test_mail(seller, &alert).await);
-    let both = relay.taken();
-    let test = &both[mail.len()..];
-    for line in told.into_iter().chain(["Why: this is a test"]) {
-        assert!(test.contains(line), "{line} is not in {test}");
-    }
-    // It changes nothing of what is known.
-    let events = seller.client.get(&format!("{alert}/events")).await;
-    assert_eq!(events.expect(200).at("/meta/total"), &json!(1));
-    let silent = watch(seller, &gauge.asset, json!({})).await;
-    assert!(!sends_a_test_mail(seller, &silent).await);
-
-    let users = seller.path("/users");
-    let ann = json!({"email": "ann@example.org", "name": "Ann", "role_id": 3});
-    let ann = seller.client.post(&users, ann).await.expect(201);
-    let ann = ann.text("/data/id");
-    let mut hers = body;
-    hers["asset_id"] = json!(gauge.asset);
-    let path = seller.path(&format!("/users/{ann}/alerts"));
-    let hers = seller.client.post(&path, hers).await.expect(201);
-    let hers = seller.path(&format!("/alerts/{}", hers.text("/data/id")));
-    wait_for_mail(seller, &hers, "failed").await;
-    assert!(!sends_a_test_mail(seller, &hers).await);
-    let removed = seller.client.delete(&format!("{users}/{ann}")).await;
-    assert!(removed.status.is_success(), "{}", removed.body);
-    let shown = show(seller, &hers).await;
-    assert_eq!(
-        (&shown["state"], &shown["is_active"]),
-        (&json!("paused"), &json!(false))
-    );
-
-    relay.stop();
-    let anew = json!({"condition": {"operator": "gt", "threshold": 3}});
-    seller.client.patch(&alert, anew).await.expect(200);
-    wait_for_mail(seller, &alert, "pending").await;
-    let since = Instant::now();
-    while !host.log().contains("a mail could not be sent") {
-        assert!(since.elapsed() < ARRIVES_WITHIN, "the relay is not asked");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    wait_for_mail(seller, &alert, "pending").await;
-    assert!(!sends_a_test_mail(seller, &alert).await);
-    assert_eq!(relay.taken().matches("Subject: Alert").count(), 2);
-}
-
-async fn sends_a_test_mail(company: &Company, alert: &str) -> bool {
-    let test = format!("{alert}/test");
-    let sent = company.client.post(&test, json!({})).await.expect(202);
-    sent.at("/data/mail_sent").as_bool().expect("a flag")
-}
-
-/// Where there is no relay nobody is promised a mail.
-#[tokio::test]
-async fn a_host_without_a_relay_promises_no_mail() {
-    let gauge = Gauge::new(crate::host().await).await;
-    let seller = &gauge.seller;
-    let path = seller.path(&format!("/users/{}/alerts", seller.user_id));
-    let body = json!({"asset_id": gauge.asset, "notify_by_mail": true});
-    let refused = seller.client.post(&path, body).await;
-    let refused = refused.expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(
-        refused.at("/error/details/errors/0/field"),
-        "notify_by_mail"
-    );
-    let alert = watch(seller, &gauge.asset, json!({})).await;
-    let wanted = json!({"notify_by_mail": true});
-    let refused = seller.client.patch(&alert, wanted).await;
-    refused.expect_error(400, "VALIDATION_ERROR");
 }
