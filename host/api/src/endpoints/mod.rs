@@ -6,6 +6,7 @@ pub mod delete;
 pub mod execute;
 pub mod get;
 pub mod list;
+pub mod parts;
 pub mod publish;
 pub mod shape;
 pub mod stats;
