@@ -1,0 +1,137 @@
+//! What tells others: webhooks, alerts, and posts with where they are published.
+
+use super::shape::Shown::{AsIs, Flag, Json, Not, Secret, Time};
+use super::shape::{Table, table};
+
+pub(super) const WEBHOOKS: Table = table(
+    "webhooks",
+    "webhook",
+    &[
+        ("id", Not),
+        ("company_id", Not),
+        ("url", AsIs),
+        ("description", AsIs),
+        ("event_types", Json),
+        ("is_active", Flag),
+        ("secret", Secret),
+        ("former_secret", Not),
+        ("former_secret_until", Time),
+        ("failing_since", Not),
+        ("failed_at", Not),
+        ("disabled_at", Not),
+        ("disabled_reason", AsIs),
+        ("created_at", Not),
+        ("updated_at", Not),
+    ],
+);
+
+pub(super) const ALERTS: Table = table(
+    "alerts",
+    "alert",
+    &[
+        ("id", Not),
+        ("company_id", Not),
+        ("user_id", AsIs),
+        ("asset_id", AsIs),
+        ("name", AsIs),
+        ("params", Json),
+        ("operator", AsIs),
+        ("threshold", Json),
+        ("answer_field", AsIs),
+        ("check_interval_seconds", AsIs),
+        ("consecutive_breaches", AsIs),
+        ("rearm_seconds", AsIs),
+        ("webhook_ids", Json),
+        ("max_credits_per_day", AsIs),
+        ("notify_by_mail", Flag),
+        ("is_active", Flag),
+        ("created_at", Not),
+        ("updated_at", Not),
+        // What follows is found by evaluations; its events tell of it.
+        ("revision", Not),
+        ("state", Not),
+        ("breaches", Not),
+        ("delays", Not),
+        ("last_value", Not),
+        ("history", Not),
+        ("last_checked_at", Not),
+        ("last_triggered_at", Not),
+        ("last_error", Not),
+        ("spent_on", Not),
+        ("spent_credits", Not),
+        ("next_check_at", Not),
+        ("claimed_by", Not),
+        ("lease_until", Not),
+    ],
+);
+
+pub(super) const POSTS: Table = table(
+    "posts",
+    "post",
+    &[
+        ("id", Not),
+        ("company_id", Not),
+        ("user_id", AsIs),
+        ("title", AsIs),
+        ("slug", AsIs),
+        ("summary", AsIs),
+        ("body_markdown", AsIs),
+        ("cover_image_url", AsIs),
+        ("tags", Json),
+        ("asset_ids", Json),
+        ("status", AsIs),
+        ("view_count", Not),
+        ("published_at", Not),
+        ("created_at", Not),
+        ("updated_at", Not),
+    ],
+);
+
+pub(super) const INTEGRATIONS: Table = table(
+    "integrations",
+    "integration",
+    &[
+        ("id", Not),
+        ("company_id", Not),
+        ("user_id", AsIs),
+        ("platform", AsIs),
+        ("scope", Not),
+        ("name", AsIs),
+        ("base_url", AsIs),
+        ("config", Json),
+        ("credentials", Secret),
+        ("revision", Not),
+        ("status", AsIs),
+        ("last_tested_at", Time),
+        ("last_error", AsIs),
+        ("created_at", Not),
+        ("updated_at", Not),
+    ],
+);
+
+pub(super) const PUBLICATIONS: Table = table(
+    "publications",
+    "publication",
+    &[
+        ("id", Not),
+        ("company_id", Not),
+        ("post_id", AsIs),
+        ("integration_id", AsIs),
+        ("user_id", AsIs),
+        ("platform", AsIs),
+        ("requests", AsIs),
+        // What follows is found by attempts.
+        ("state", Not),
+        ("attempts", Not),
+        ("next_attempt_at", Not),
+        ("last_attempt_at", Not),
+        ("last_error", Not),
+        ("remote_id", Not),
+        ("url", Not),
+        ("published_at", Not),
+        ("claimed_by", Not),
+        ("lease_until", Not),
+        ("created_at", Not),
+        ("updated_at", Not),
+    ],
+);
