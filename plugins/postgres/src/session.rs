@@ -11,6 +11,7 @@ use crate::types::Reading;
 use crate::{catalog, parameters};
 use souk_sdk::{Descriptor, Error, Input, Machine, Need, Pieces, Request, SslMode, Step, Value};
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::rc::Rc;
 
 mod groups;
@@ -401,21 +402,43 @@ impl Session {
     fn pursue_cancel(&mut self, step: &mut Step) {
         // The answers of an opening are sent with the first of the statement's.
         let turn = usize::from(matches!(self.queue.front(), Some(Job::Begin(_))));
-        for job in self.queue.iter_mut().skip(turn) {
+        let (mut end, mut is_wanted) = (turn, false);
+        for job in self.queue.iter().skip(turn) {
             let Job::Execute(job) = job else {
-                return;
+                break;
             };
-            if job.cancel == Cancel::Wanted
-                && !job.complete
-                && let Some((process, secret)) = self.process
-            {
-                job.cancel = Cancel::Sent;
-                self.strays = (self.strays + STRIKES_OF_A_CANCEL).min(STRAYS_MAX);
-                step.aside(protocol::cancel_request(process, secret));
-            }
+            end += 1;
+            is_wanted |= job.cancel == Cancel::Wanted && !job.complete;
             if !job.is_followed || job.is_streaming() {
-                return;
+                break;
             }
+        }
+        if is_wanted {
+            self.send_cancel(turn..end, step);
+        }
+    }
+
+    /// One for all that share a Sync: whomever it strikes, it ends their group. More of them would strike those behind it, and each is a connection
+    /// at the server, of which a host makes only so many.
+    #[cold]
+    fn send_cancel(&mut self, reach: Range<usize>, step: &mut Step) {
+        let Some((process, secret)) = self.process else {
+            return;
+        };
+        let mut is_under_way = false;
+        for job in self.queue.range_mut(reach) {
+            if let Job::Execute(job) = job
+                && !job.complete
+            {
+                is_under_way |= job.cancel == Cancel::Sent;
+                if job.cancel == Cancel::Wanted {
+                    job.cancel = Cancel::Sent;
+                }
+            }
+        }
+        if !is_under_way {
+            self.strays = (self.strays + STRIKES_OF_A_CANCEL).min(STRAYS_MAX);
+            step.aside(protocol::cancel_request(process, secret));
         }
     }
 }

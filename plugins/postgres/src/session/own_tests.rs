@@ -471,6 +471,34 @@ fn a_cancel_waits_for_what_cannot_be_asked_again() {
     assert_eq!(told(step).0, "aside");
 }
 
+/// One cancel ends a group, whoever of it is given up, and in whatever order: each is a connection at the server, and may strike those behind.
+#[test]
+fn a_group_is_cancelled_once() {
+    let mut session = grouping();
+    together(&mut session, 6);
+    let mut sent = Vec::new();
+    for id in [6, FOLLOWED | 4, FOLLOWED | 5] {
+        let mut step = Step::default();
+        session.cancel(id, &mut step).unwrap();
+        sent.push(told(step).0);
+    }
+    assert_eq!(sent, ["aside", "", ""]);
+    assert_eq!(session.strays, super::super::STRIKES_OF_A_CANCEL);
+    let struck: Messages<'_> = &[(b'2', b""), (b'E', CANCELLED), (b'Z', b"E")];
+    let (_, ended) = told(received(&mut session, &[BEGUN, struck].concat()).unwrap());
+    let cancelled = |id: u32| (id, Some("cancelled".to_owned()));
+    assert_eq!(
+        ended,
+        [FOLLOWED | 4, FOLLOWED | 5, 6].map(cancelled).to_vec()
+    );
+    // The next group needs one of its own.
+    after(&mut session, TAKEN_BACK);
+    assert!(together(&mut session, 9));
+    let mut step = Step::default();
+    session.cancel(9, &mut step).unwrap();
+    assert_eq!(told(step).0, "aside");
+}
+
 /// A statement that had more than was asked for ends its group, as one that fails: once.
 #[test]
 fn what_is_refused_stays_alone() {
