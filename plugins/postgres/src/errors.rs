@@ -182,6 +182,16 @@ impl ServerError {
     }
 }
 
+/// A cancel that was meant for another statement has met this one.
+#[cold]
+pub fn interrupted() -> Error {
+    Error::unavailable(
+        "interrupted",
+        "the statement was stopped in another one's stead; try again",
+    )
+    .source_code("57014")
+}
+
 fn conflict() -> Error {
     Error::unavailable(
         "conflict",

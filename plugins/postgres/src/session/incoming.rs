@@ -314,6 +314,10 @@ impl Session {
         if unharmed && (strayed || aborted && job.ask.is_turned_away()) {
             return self.ask_alone(job, step);
         }
+        // Rows of it are told already.
+        if strayed && !job.complete {
+            return step.failed(job.ask.id, errors::interrupted());
+        }
         // A statement goes stale once.
         if unharmed && stale && !job.ask.retried {
             self.forget(&job.statement, step);

@@ -471,6 +471,31 @@ fn a_cancel_waits_for_what_cannot_be_asked_again() {
     assert_eq!(told(step).0, "aside");
 }
 
+/// Nor does one whose rows began to arrive when the cancel was on its way already hear that it has taken too long.
+#[test]
+fn what_is_struck_in_anothers_stead_is_told_so() {
+    let mut session = grouping();
+    ask_for(&mut session, FOLLOWED | 4, SEVEN, 10_000);
+    ask(&mut session, 5, SEVEN);
+    let mut step = Step::default();
+    session.cancel(5, &mut step).unwrap();
+    assert_eq!(told(step).0, "aside");
+    let mut struck = BEGUN.to_vec();
+    struck.push((b'2', b""));
+    struck.resize(struck.len() + 8_192, SEVEN_SAID[1]);
+    struck.push((b'E', CANCELLED));
+    struck.push((b'Z', b"E"));
+    let (_, ended) = told(received(&mut session, &struck).unwrap());
+    let failed = |id: u32, code: &str| (id, Some(code.to_owned()));
+    assert_eq!(
+        ended,
+        [failed(FOLLOWED | 4, "interrupted"), failed(5, "cancelled")]
+    );
+    // It did not fail by itself.
+    after(&mut session, TAKEN_BACK);
+    assert!(together(&mut session, 9));
+}
+
 /// One cancel ends a group, whoever of it is given up, and in whatever order: each is a connection at the server, and may strike those behind.
 #[test]
 fn a_group_is_cancelled_once() {
