@@ -10,10 +10,10 @@
 use super::pooled::is_ancient;
 use super::{Session, cancelled};
 use crate::job::{Cancel, Execute, Job, ROOM_MAX};
-use crate::protocol;
+use crate::protocol::{self, Reader};
 use crate::statements::{Ask, Statement};
 use crate::{errors::ServerError, parameters};
-use souk_sdk::Step;
+use souk_sdk::{Error, Step};
 use std::rc::Rc;
 
 /// Statements of one transaction, at most: what the first of them found is sent with what the last one has.
@@ -21,6 +21,11 @@ const GROUP_MAX: u8 = 16;
 /// Its name is seen by the statement alone, which ends before anything could be done to it.
 const MARK: &str = "SAVEPOINT souk";
 const BACK: &str = "ROLLBACK TO SAVEPOINT souk";
+/// A server is asked that does not say by itself whether it is a standby, by a statement of this name.
+const STANDBY: &str = "standby";
+const IS_STANDBY: &str = "SELECT pg_catalog.pg_is_in_recovery()::text";
+/// From this version on a server does (`in_hot_standby`).
+const SAYS_STANDBY: u32 = 14;
 
 #[derive(Default)]
 pub(super) struct Groups {
@@ -40,7 +45,7 @@ enum Setup {
     Unknown,
     Asked,
     Known,
-    /// A server that has no savepoints.
+    /// A server that has no savepoints, or a standby that does not say when it is none any more.
     Unsupported,
 }
 
@@ -128,8 +133,32 @@ impl Session {
             protocol::close(out, name);
             protocol::parse(out, name, sql, &[]);
         }
+        if !says_standby(&self.server_version) {
+            protocol::close(out, STANDBY);
+            protocol::parse(out, STANDBY, IS_STANDBY, &[]);
+            let mut head = vec![0];
+            protocol::text(&mut head, STANDBY);
+            // It binds no value that could be refused.
+            let _ = parameters::bind(out, &head, &[], &[], &[0, 0]);
+            out.extend_from_slice(&protocol::EXECUTE);
+        }
         out.extend_from_slice(&protocol::SYNC);
         self.queue.push_back(Job::SetupGroups { failed: false });
+    }
+
+    /// The answer to `IS_STANDBY`.
+    #[cold]
+    pub(super) fn told_standby(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut reader = Reader(body);
+        reader.u16()?;
+        let is_primary = reader.value()? == Some(b"false".as_slice());
+        if let Some(Job::SetupGroups { failed }) = self.queue.front_mut()
+            && !is_primary
+        {
+            *failed = true;
+            self.give_groups_up();
+        }
+        Ok(())
     }
 
     /// An error met the setup. One that was meant for others says nothing of the server.
@@ -154,7 +183,7 @@ impl Session {
         }
     }
 
-    /// The server has parsed what groups need, and does not do it.
+    /// The server has parsed what groups need, and does not do it, or should not.
     pub(super) fn give_groups_up(&mut self) {
         self.groups.setup = Setup::Unsupported;
     }
@@ -182,6 +211,13 @@ impl Session {
         ask.alone = true;
         self.ask(&job.statement.text.clone(), ask, step);
     }
+}
+
+/// Whether the server says by itself that it is a standby. One whose version is no number is not asked.
+fn says_standby(server_version: &str) -> bool {
+    let mut numbers = server_version.split(|letter: char| !letter.is_ascii_digit());
+    let major = numbers.next().map(str::parse::<u32>);
+    !matches!(major, Some(Ok(major)) if major < SAYS_STANDBY)
 }
 
 fn is_execute(job: &mut Job) -> bool {

@@ -128,7 +128,10 @@ impl Session {
                 self.opened();
                 Ok(())
             }
-            (b'C', Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_))) => Ok(()),
+            (
+                b'C',
+                Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_) | Job::SetupGroups { .. }),
+            ) => Ok(()),
             (b'C' | b'D', Some(Job::End { .. } | Job::Unlock { .. })) => Ok(()),
             (b'n', Some(Job::Prepare(_))) => Ok(()),
             (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse_description(whole)?),
@@ -136,6 +139,7 @@ impl Session {
             (b'D', Some(Job::Lookup(_))) => self.looked_up(body),
             (b'D', Some(Job::Begin(_))) => Ok(()),
             (b'D', Some(Job::Setup(_))) => self.told_whose(body),
+            (b'D', Some(Job::SetupGroups { .. })) => self.told_standby(body),
             (b'E', _) => self.error(whole),
             (b'Z', Some(_)) => match body {
                 // No transaction outlives its Sync, unless at a pooler's.
