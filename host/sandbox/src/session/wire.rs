@@ -69,6 +69,8 @@ pub(crate) struct WireSession {
     nudged: bool,
     /// Requests that the guest is still to be told to give up, or that there are none.
     cancels: Vec<u32>,
+    /// Those whose callers have gone so soon that they may end by themselves, and when the guest is told.
+    leaving: Vec<(u32, Instant)>,
     idle: Idle,
     /// Second wires and errands that the guest may ask for.
     asides: usize,
@@ -149,6 +151,7 @@ impl WireSession {
             closing: false,
             nudged: false,
             cancels: Vec::new(),
+            leaving: Vec::new(),
             idle: Idle::default(),
             asides: 0,
             pace: Pace::default(),

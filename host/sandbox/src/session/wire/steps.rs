@@ -24,6 +24,9 @@ use crate::{
 
 /// How long a request that nobody waits for any more may take to end before its session is dropped.
 const GRACE: Duration = Duration::from_secs(2);
+/// So long a request has before the guest is told that its caller has gone: what is fast ends sooner. To stop one takes a connection to the source, of which
+/// a company has only so many, and what is stopped there may be those that it shares a session with.
+const HASTE: Duration = Duration::from_millis(5);
 /// Bytes that may wait to be written: past that the guest is sending without being asked.
 const UNSENT_BYTES_MAX: usize = 16 << 20;
 
@@ -220,6 +223,10 @@ impl WireSession {
             return Ok(());
         };
         entry.quits(now + GRACE);
+        let tell_at = match fault {
+            None => entry.submitted + HASTE,
+            Some(_) => now,
+        };
         if let Some(fault) = fault {
             lease
                 .pool
@@ -229,7 +236,12 @@ impl WireSession {
             return Err(End::Overdue);
         }
         self.arm(now + GRACE);
-        self.cancels.push(id);
+        if tell_at <= now {
+            self.cancels.push(id);
+        } else {
+            self.leaving.push((id, tell_at));
+            self.arm(tell_at);
+        }
         Ok(())
     }
 
@@ -250,7 +262,7 @@ impl WireSession {
         Ok(())
     }
 
-    /// Some request is at its deadline, or at the end of its grace; or nobody has asked for anything for a while.
+    /// Some request is at its deadline, at the end of its grace, or still there though its caller has gone; or nobody has asked for anything for a while.
     pub(super) fn sound_alarm(&mut self, lease: &mut Lease) -> Result<(), End> {
         let now = Instant::now();
         if lease
@@ -269,6 +281,10 @@ impl WireSession {
         for id in late {
             self.abandon(lease, id, now, Some(timed_out()))?;
         }
+        let left = self.leaving.extract_if(.., |(_, at)| *at <= now);
+        let left = left.map(|(id, _)| id);
+        self.cancels
+            .extend(left.filter(|id| lease.in_flight.contains(*id)));
         let late: Vec<Job> = lease
             .unsubmitted
             .extract_if(.., |job| job.deadline <= now)
@@ -282,6 +298,7 @@ impl WireSession {
             .map(|entry| entry.quit.unwrap_or(entry.job.deadline));
         let next = in_flight
             .chain(lease.unsubmitted.iter().map(|job| job.deadline))
+            .chain(self.leaving.iter().map(|(_, at)| *at))
             .min();
         if let Some(next) = next {
             self.arm(next);
