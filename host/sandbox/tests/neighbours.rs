@@ -1,13 +1,13 @@
-//! What a request does to those that share its session: those who leave.
+//! What a request does to those that share its session: those who leave, and those who break it.
 
 mod common;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use common::*;
 use futures_util::{future::join, poll};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Grant, PoolLimits, Source};
+use souk_sandbox::{FaultKind, Grant, PoolLimits, Source};
 use souk_tests::guests;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -68,4 +68,35 @@ async fn who_leaves_what_is_fast_stops_nothing() {
     // On a machine that stands still for a moment some of them were not fast.
     let all = format!(r#"[{{"cancels":{LEAVING}}}]"#);
     assert_ne!(rows(&answer.unwrap()), all);
+}
+
+/// A statement over which the source breaks the wire takes others with it once: those are asked again on another wire than it is.
+#[tokio::test]
+async fn what_breaks_a_session_breaks_it_once_for_others() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let source = source_at(listener.local_addr().unwrap().port());
+    tokio::spawn(async move {
+        while let Ok((wire, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut wire = BufReader::new(wire);
+                while let Some(line) = asked(&mut wire).await {
+                    if line.contains("breaks") {
+                        tokio::time::sleep(Duration::from_millis(200)).await;
+                        return;
+                    }
+                    let _ = wire.write_all(b"\n").await;
+                }
+            });
+        }
+    });
+    let sandbox = with_guest(guests::RELAYS).await;
+    let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
+    // What a session dies of that has answered before is not known.
+    ask("SELECT 1").await.unwrap();
+    let mut breaks = ask("SELECT breaks");
+    assert!(poll!(&mut breaks).is_pending());
+    let (broken, other) = join(breaks, ask("SELECT other")).await;
+    assert_eq!(rows(&other.unwrap()), r#"[{"cancels":0}]"#);
+    assert_eq!(broken.unwrap_err().kind, FaultKind::Unreachable);
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
 }

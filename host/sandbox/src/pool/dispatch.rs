@@ -11,7 +11,10 @@ use super::{
     session::{Handle, Job},
     shutting_down,
 };
-use crate::fault::{Blame, Fault, FaultKind};
+use crate::{
+    fault::{Blame, Fault, FaultKind},
+    request::Request,
+};
 
 /// How exactly it is known when a pool was used last.
 const USED_PACE_US: u64 = 100_000;
@@ -33,7 +36,7 @@ impl Pool {
         if now_us.saturating_sub(self.used_us.load(Ordering::Relaxed)) > USED_PACE_US {
             self.used_us.store(now_us, Ordering::Relaxed);
         }
-        job.joins_below = self.sharing.joins_below(&job.request, &self.pace);
+        job.joins_below = self.joins_below(&job.request);
         let mut state = self.state.lock();
         let home = home();
         let max = self.source.limits.queue_max;
@@ -92,6 +95,12 @@ impl Pool {
                 Ok(false)
             }
         }
+    }
+
+    /// Below how many requests in flight a session is joined by this one.
+    #[inline]
+    pub fn joins_below(&self, request: &Request) -> usize {
+        self.sharing.joins_below(request, &self.pace)
     }
 
     /// Gives queued jobs to sessions that can take them, and opens sessions for the others.

@@ -103,6 +103,10 @@ impl InFlight {
         self.unrepeatable > 0
     }
 
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -9,6 +9,7 @@ use std::{
 use super::in_flight::{InFlight, Submitted};
 use crate::{
     columns::Output,
+    connector::Need,
     fault::{Blame, Fault, FaultKind},
     journal::Stream,
     pool::{Answer, Handle, Job, Permit, Pool, shutting_down},
@@ -164,11 +165,31 @@ impl Lease {
         }
     }
 
+    /// The session did not outlive what was asked of it. Over a stream one of those at work may have done that, which takes the others with it wherever it is
+    /// asked again: what has been long about it has a session to itself until its next run has shown what it takes.
+    fn suspect(&mut self) {
+        let pool = &self.pool;
+        if pool.connector.need != Need::Tcp {
+            return;
+        }
+        let (now, ended) = (Instant::now(), self.ended);
+        let count = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
+        for entry in self.in_flight.iter_mut() {
+            let since = ended.map_or(entry.submitted, |ended| ended.max(entry.submitted));
+            let request = &entry.job.request;
+            pool.pace.learn_together(request, now - since, count);
+            entry.job.joins_below = pool.joins_below(&entry.job.request);
+        }
+    }
+
     /// Settles everything. Requests that were not submitted move on; so do those that may be tried
     /// again because they are not to blame.
     pub fn finish(mut self, end: End) {
         let pool = self.pool.clone();
         self.log(&end);
+        if matches!(end, End::Broke(_) | End::Overdue) {
+            self.suspect();
+        }
         let mut in_flight: Vec<Submitted> = self
             .in_flight
             .drain()
