@@ -106,7 +106,8 @@ impl Stall {
     }
 }
 
-/// A change to what does not work at the source is refused as a publication of it would be, and buyers are served what was.
+/// A change to what does not work at the source is refused as a publication of it would be, with the name of a column that the source does not have, and
+/// buyers are served what was.
 #[tokio::test]
 async fn what_does_not_work_is_not_saved() {
     for stall in stalls().await {
@@ -126,8 +127,10 @@ async fn what_does_not_work_is_not_saved() {
             json!({"connection_id": empty}),
             json!({"name": "renamed", "description": "of nothing", "price_credits": 7, "connection_id": empty}),
         ] {
-            stall.refuses(&stall.endpoint, change.clone()).await;
+            let told = stall.refuses(&stall.endpoint, change.clone()).await;
             assert_eq!(stall.rows().await, rows, "{change}");
+            let is_of_column = change.to_string().contains("nope");
+            assert!(!is_of_column || told.contains("nope"), "{change}: {told}");
         }
         stall.preview(&stall.endpoint_id).await.expect(200);
 
@@ -157,6 +160,45 @@ async fn what_does_not_work_is_not_saved() {
             published.text("/error/details/test_error")
         );
     }
+}
+
+/// A source that has lost a column since its endpoint was published: whoever changes the endpoint, publishes it anew or tries it is told which.
+#[tokio::test]
+async fn a_column_that_was_lost_is_named() {
+    let seller = host().await.company(&unique("stall")).await;
+    let connection = seller.sqlite("goods.db", sqlite_file(GOODS).await).await;
+    let stall = stall(seller, connection).await;
+    let seller = &stall.seller;
+    let lost = sqlite_file(&format!("{GOODS} ALTER TABLE goods DROP COLUMN name;")).await;
+    let file = seller.path("/files/goods.db");
+    let replaced = seller.client.put_bytes(&file, lost).await;
+    assert!(replaced.status.is_success(), "{}", replaced.body);
+
+    let more = json!({"fields": [{"name": "id"}, {"name": "name"}, {"name": "price"}]});
+    let told = stall.refuses(&stall.endpoint, more).await;
+    assert!(told.contains("(\"name\" is missing)"), "{told}");
+    let publish = format!("{}/publish", stall.endpoint);
+    let refused = seller.client.post(&publish, json!({})).await;
+    let refused = refused.expect_error(409, "INVALID_STATE");
+    assert_eq!(refused.text("/error/details/test_error"), told);
+    let tried = seller.client.get(&format!("{}/test", stall.endpoint)).await;
+    let tried = tried.expect_error(502, "SOURCE_ERROR");
+    assert_eq!(
+        tried.text("/error/details/source_message"),
+        "\"name\" is missing"
+    );
+    // Buyers need not know what the source calls its columns.
+    let page = stall.reader.get(&stall.pages).await;
+    let page = page.expect_error(502, "SOURCE_ERROR");
+    assert!(
+        !page.body.to_string().contains("\\\"name\\\""),
+        "{}",
+        page.body
+    );
+    let less = json!({"fields": [{"name": "id"}]});
+    stall.change(&stall.endpoint, less).await.expect(200);
+    let rows = json!([{"id": 1}, {"id": 2}, {"id": 3}]);
+    assert_eq!(stall.rows().await, rows);
 }
 
 /// A change that works is served from then on, with a preview of what its test returned, and a price that came with it.

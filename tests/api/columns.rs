@@ -60,7 +60,7 @@ fn assert_page(answer: Answer) {
 }
 
 /// A column more, fewer, under another name or in another place: the page is an error that shows nothing of it and
-/// costs nothing, and the next page is served.
+/// costs nothing, and the next page is served. Which column it is, its seller is told, and nobody else.
 #[tokio::test]
 async fn a_page_with_other_columns_than_the_published_ones_is_withheld() {
     let sold = sold().await;
@@ -71,24 +71,40 @@ async fn a_page_with_other_columns_than_the_published_ones_is_withheld() {
     let own = sold
         .seller
         .path(&format!("/endpoints/{}/execute", sold.endpoint));
-    for label in ["extra", "fewer", "renamed", "swapped", "none"] {
+    for (label, differs) in [
+        ("extra", "\"secret\" was not asked for"),
+        ("fewer", "\"label\" is missing"),
+        (
+            "renamed",
+            "\"label\" is missing; \"secret\" was not asked for",
+        ),
+        ("swapped", "they came in another order, or more than once"),
+        ("none", "\"id\", \"label\" are missing"),
+    ] {
         let before = sold.buyer.balance().await;
         let own = format!("{own}?label={label}");
-        for answer in [sold.page(label).await, sold.seller.client.get(&own).await] {
+        let (bought, own) = (sold.page(label).await, sold.seller.client.get(&own).await);
+        for (answer, told) in [(bought, json!(null)), (own, json!(differs))] {
             let refusal = answer.expect_error(502, "SOURCE_ERROR");
             let body = refusal.body.to_string();
             assert_eq!(refusal.at("/error/details/blame"), "source", "{body}");
             assert_eq!(refusal.at("/error/details/reason"), "bad_answer", "{body}");
             assert_eq!(refusal.at("/error/details/charged"), false, "{body}");
+            assert_eq!(refusal.at("/error/details/source_message"), &told, "{body}");
             assert!(
                 refusal
                     .text("/error/message")
                     .contains("other columns than the published ones"),
                 "{body}"
             );
-            for value in ["hidden", "secret", "shown"] {
+            for value in ["hidden", "shown"] {
                 assert!(!body.contains(value), "{label}: {body}");
             }
+            assert_eq!(
+                body.contains("secret"),
+                told.to_string().contains("secret"),
+                "{label}: {body}"
+            );
         }
         assert_eq!(sold.buyer.balance().await, before, "{label}");
         assert_page(sold.page("good").await);

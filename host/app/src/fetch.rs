@@ -5,6 +5,7 @@
 
 mod asked;
 mod choice;
+mod columns;
 mod comparable;
 mod cursor;
 pub mod export;
@@ -290,7 +291,7 @@ fn check_columns(statement: &PageStatement, output: &Output) -> Result<(), Cause
     if same || (output.rows == 0 && output.columns.is_empty()) {
         return Ok(());
     }
-    Err(learn::other_columns())
+    Err(columns::other_columns(&statement.columns, &output.columns))
 }
 
 /// Rows for a test or a sample: the first `limit`, free, published or not.

@@ -10,6 +10,7 @@ use souk_sandbox::{Blame, Column, Fault, Limits, Output, Query, Request, SchemaF
 use souk_store::products::learned as store;
 
 use super::asked::PAGE_BYTES_MAX;
+use super::columns::other_columns;
 use super::large::worked;
 use super::whole;
 use crate::App;
@@ -67,7 +68,8 @@ pub async fn learn(
             Err(_) if is_ordered => Output::default(),
             Err(fault) => return Err(fault.into()),
         };
-        // One that is there may have no fields that can be read, as a broken file.
+        // One that is there may have no fields that can be read, as SQLite's view on a table that is gone. Of a broken file the catalog's error was told
+        // above: a connector of files answers it where a table is asked for by its name.
         let is_there = catalog.rows > 0;
         let read = |catalog: Output| Table::of(&catalog);
         table = worked(app, company, deadline, (catalog, 0), read).await??;
@@ -256,7 +258,7 @@ impl Table {
 /// The columns that were asked for, as the source has them.
 fn columns(needed: &[&str], output: &Output, table: &Table) -> Result<Vec<LearnedColumn>, Cause> {
     if output.columns.len() > needed.len() {
-        return Err(other_columns());
+        return Err(other_columns(needed, &output.columns));
     }
     let learn = |(at, column): (usize, &Column)| LearnedColumn {
         // By the name that it was asked by: `ID` and `id` are one column to SQLite.
@@ -270,11 +272,6 @@ fn columns(needed: &[&str], output: &Output, table: &Table) -> Result<Vec<Learne
         ..LearnedColumn::default()
     };
     Ok(output.columns.iter().enumerate().map(learn).collect())
-}
-
-/// What a source answers that was asked for some columns and has others.
-pub(super) fn other_columns() -> Cause {
-    Cause::bad_answer("the source answered with other columns than the published ones")
 }
 
 #[cfg(test)]
