@@ -162,7 +162,7 @@ async fn delete_whole(
         if !connections::delete(tx, company, id, app.clock.now()).await? {
             return Err(ConnectionError::NotFound);
         }
-        let (assets, endpoints) = connections::dependants(tx, company, id).await?;
+        let (assets, endpoints) = connections::dependants(tx, company, id, None).await?;
         if assets + endpoints > 0 {
             return Err(ConnectionError::InUse { assets, endpoints });
         }

@@ -2,7 +2,7 @@
 
 use souk_domain::connections::{Need, SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
-use souk_domain::products::SourceKind;
+use souk_domain::products::{ProductStatus, SourceKind};
 use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
@@ -420,37 +420,22 @@ pub(crate) async fn bump(
     Ok(())
 }
 
-/// The living assets and endpoints that run on a connection.
+/// How many assets and endpoints run on a connection: those of this status, or all that are not archived.
 pub async fn dependants(
     db: &mut AnyConnection,
     company: &CompanyId,
     id: &ConnectionId,
+    status: Option<ProductStatus>,
 ) -> Result<(i64, i64), StoreError> {
     let row = sqlx::query(
         "SELECT COUNT(CASE WHEN product_type = 'asset' THEN 1 END) AS assets, \
          COUNT(CASE WHEN product_type = 'endpoint' THEN 1 END) AS endpoints \
-         FROM products WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived'",
+         FROM products WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived' \
+         AND (CAST($3 AS TEXT) IS NULL OR status = $3)",
     )
     .bind(company.as_str())
     .bind(id.as_str())
-    .fetch_one(db)
-    .await?;
-    Ok((row.try_get("assets")?, row.try_get("endpoints")?))
-}
-
-/// Those of them that are on the market.
-pub async fn published(
-    db: &mut AnyConnection,
-    company: &CompanyId,
-    id: &ConnectionId,
-) -> Result<(i64, i64), StoreError> {
-    let row = sqlx::query(
-        "SELECT COUNT(CASE WHEN product_type = 'asset' THEN 1 END) AS assets, \
-         COUNT(CASE WHEN product_type = 'endpoint' THEN 1 END) AS endpoints \
-         FROM products WHERE company_id = $1 AND connection_id = $2 AND status = 'published'",
-    )
-    .bind(company.as_str())
-    .bind(id.as_str())
+    .bind(status.map(ProductStatus::as_str))
     .fetch_one(db)
     .await?;
     Ok((row.try_get("assets")?, row.try_get("endpoints")?))

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use souk_domain::ids::{CompanyId, ConnectionId};
+use souk_domain::products::ProductStatus;
 use souk_store::connections::{self, Connection};
 use souk_store::sealing::{Owner, SealError};
 
@@ -23,7 +24,9 @@ pub async fn published(
     company: &CompanyId,
     id: &ConnectionId,
 ) -> Result<(i64, i64), ConnectionError> {
-    let counted = connections::published(&mut *app.db.read().await?, company, id).await?;
+    let on_market = Some(ProductStatus::Published);
+    let mut read = app.db.read().await?;
+    let counted = connections::dependants(&mut read, company, id, on_market).await?;
     Ok(counted)
 }
 

@@ -134,7 +134,7 @@ async fn products_of_yesterdays_store_are_moved() {
         );
 
         let connection = ConnectionId::parse("con_1").unwrap();
-        let dependants = connections::dependants(&mut read, &owner, &connection).await;
+        let dependants = connections::dependants(&mut read, &owner, &connection, None).await;
         assert_eq!(dependants.unwrap(), (1, 1));
         let on_sale = marketplace::get(&mut read, &owner, "ast_1", NOW).await;
         assert_eq!(on_sale.unwrap().unwrap().sport.as_deref(), Some("football"));
