@@ -4,6 +4,7 @@
 use crate::io::{Exchange, Shared};
 use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse, Input};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::error::Category;
 use std::fmt::{Display, Write};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -299,16 +300,31 @@ impl HttpResponse {
             })
     }
 
-    /// The body as JSON, which may borrow from it: `&str`, `&RawValue`. The error says nothing of the content.
+    /// The body as JSON, which may borrow from it: `&str`, `&RawValue`. The error says where it is wrong and in which way, and nothing of the content.
     pub fn json<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Error::source_failed(
                 "bad_json",
                 "the source's answer is not the JSON that was expected",
             )
-            .detail(error.to_string())
+            .detail(what_is_wrong(&error))
         })
     }
+}
+
+/// In words of ours: serde quotes a text that stands where something else was expected. A member that is missing, or there twice, is called by its name
+/// in the connector's own type.
+fn what_is_wrong(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let of_member = ["missing field `", "duplicate field `"];
+    let is_of_member = of_member.iter().any(|begins| text.starts_with(begins));
+    let what = match error.classify() {
+        Category::Data if is_of_member => text.split(" at line ").next().unwrap_or_default(),
+        Category::Data => "a value of another type than was expected",
+        Category::Eof => "it ends too early",
+        Category::Syntax | Category::Io => "it is no JSON",
+    };
+    format!("{what}, line {}, column {}", error.line(), error.column())
 }
 
 #[cfg(test)]
@@ -408,6 +424,46 @@ mod tests {
         assert_eq!(of("Sun, 06 Nov 1994 08:49:30 GMT", &[date]), Some(0));
         assert_eq!(of("Sun, 06 Nov 1994 08:49:40 GMT", &[]), None);
         assert_eq!(of("soon", &[date]), None);
+    }
+
+    /// Where a body is not what was expected, and in which way; none of its content.
+    #[test]
+    fn what_is_no_json_is_told_without_its_content() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code)]
+        struct Score {
+            player: String,
+            points: i64,
+        }
+        for (body, told) in [
+            (
+                "{\"player\": \"ada\",\n \"points\": \"hush-hush\"}",
+                "a value of another type than was expected, line 2, column ",
+            ),
+            (
+                "\"hush-hush\"",
+                "a value of another type than was expected, line 1, column ",
+            ),
+            (
+                "{\"player\": \"hush-hush\"}",
+                "missing field `points`, line 1, column ",
+            ),
+            (
+                "{\"player\": \"hush-hu",
+                "it ends too early, line 1, column ",
+            ),
+            ("hush-hush", "it is no JSON, line 1, column "),
+        ] {
+            let response = HttpResponse {
+                body: body.as_bytes().to_vec(),
+                ..response(200, &[])
+            };
+            let error = response.json::<Score>().unwrap_err();
+            let detail = error.detail.unwrap_or_default();
+            assert!(detail.starts_with(told), "{body}: {detail}");
+            let said = format!("{}{detail}", error.message);
+            assert!(!said.contains("hush"), "{body}: {said}");
+        }
     }
 
     #[test]

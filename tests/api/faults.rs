@@ -1,8 +1,10 @@
 //! Faults at the source and in connectors: each has its status and its blame, costs nothing, and the
 //! next request succeeds.
 
+use axum::Router;
+use axum::routing::get;
 use serde_json::json;
-use souk_tests::PgCluster;
+use souk_tests::{PgCluster, guests};
 
 use crate::{LEAGUE, host, league, unique};
 
@@ -91,6 +93,46 @@ async fn a_timeout_says_whose_limit_it_was() {
         assert!(said.ends_with(advice), "{said}");
     }
     assert_eq!(buyer.balance().await, 10);
+}
+
+/// What a connector that expects JSON is answered instead is told its owner by place and kind: what stands there may be anybody's data, and would be in
+/// the host's log.
+#[tokio::test]
+async fn json_of_another_form_is_told_without_its_content() {
+    let board = Router::new()
+        .route("/", get(|| async { "a board" }))
+        .route(
+            "/words",
+            get(|| async { "[[\"ada\", 7],\n [\"bob\", \"hush-hush\"]]" }),
+        )
+        .route("/page", get(|| async { "<p>hush-hush</p>" }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let address = listener.local_addr().expect("its address");
+    tokio::spawn(async move { axum::serve(listener, board).await });
+    let seller = host().await.company(&unique("board")).await;
+    seller.connector(guests::HELLO).await;
+    let connection = json!({"credential_type": "NONE", "credentials": r#"{"league":"north"}"#, "base_url": format!("http://{address}")});
+    let connection = seller.connection("hello", connection).await;
+    for (path, told) in [
+        (
+            "/words",
+            "a value of another type than was expected, line 2, column ",
+        ),
+        ("/page", "it is no JSON, line 1, column "),
+    ] {
+        let endpoint =
+            json!({"slug": unique("scores"), "sql_logic": path, "fields": [{"name": "player"}]});
+        let endpoint = seller.endpoint(&connection, endpoint).await;
+        let test = seller.path(&format!("/endpoints/{endpoint}/test"));
+        let refused = seller.client.get(&test).await;
+        let refused = refused.expect_error(502, "SOURCE_ERROR");
+        assert_eq!(refused.at("/error/details/fault_code"), "bad_json");
+        let said = refused.text("/error/details/source_message");
+        assert!(said.starts_with(told), "{said}");
+        let body = refused.body.to_string();
+        assert!(!body.contains("hush"), "{body}");
+    }
 }
 
 /// The source's own words go to the owner of the connection only.
