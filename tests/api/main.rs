@@ -48,6 +48,7 @@ mod postgres_source;
 mod previews;
 mod publishing;
 mod readme;
+mod retries;
 mod scans;
 mod seller_functions;
 mod seller_tls;

@@ -4,10 +4,11 @@
 //! operation asks itself, because its answer is kept in the transaction that posts its charge. An operation that moves money keeps its
 //! answer in the transaction that moves it ([`Once::keep`]): a host that dies has done both, or neither.
 
+mod renewed;
+
 use crate::answer::{Kept, ToKeep, json};
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Description, Incoming};
-use crate::finish::Call;
 use crate::mounted::Mounted;
 use crate::problem::{FieldError, Problem};
 use crate::reading;
@@ -38,8 +39,6 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const KEY_CHARS_MAX: usize = 255;
 /// How long an answer is kept.
 pub const KEPT: Duration = DAY;
-/// How long a claim of an operation that runs no connector holds without an answer: none takes nearly that long.
-const CLAIM: Duration = Duration::from_secs(60);
 
 /// Of an answer, and how long after each: about as long as the teller tries to book a charge.
 const KEEP_TRIES: u32 = 4;
@@ -337,19 +336,14 @@ async fn let_go(state: &ApiState, ticket: &Ticket, written: Written) {
 }
 
 /// Has a handler respond at most once per key.
-pub(crate) async fn respond(
-    mounted: &Arc<Mounted>,
-    request: Request,
-    state: ApiState,
-    call: &Call,
-) -> Response {
+pub(crate) async fn respond(mounted: &Arc<Mounted>, request: Request, state: ApiState) -> Response {
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
         return (mounted.handler)(request, state).await;
     };
     let (parts, body) = request.into_parts();
     let read = async {
         let bytes = reading::read(&parts, body, &state).await?;
-        let keyed = Keyed::read(&parts, &bytes, None, call.now.after(CLAIM))?;
+        let keyed = Keyed::read(&parts, &bytes, None, renewed::lapses_at(&state))?;
         Ok((bytes, keyed))
     };
     let (bytes, keyed) = match read.await {
@@ -362,7 +356,10 @@ pub(crate) async fn respond(
         let response = (mounted.handler)(request, state.clone());
         let state = state.clone();
         async move {
-            let response = response.await;
+            let response = match once.ticket() {
+                Some(ticket) => renewed::meanwhile(&state, ticket, response).await,
+                None => response.await,
+            };
             match once.ticket() {
                 Some(ticket) if !(once.is_kept() && response.status().is_success()) => {
                     keep(&state, ticket, response).await

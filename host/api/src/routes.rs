@@ -278,7 +278,7 @@ async fn respond(
             idempotency::missing().into_response()
         }
         Some(_) if operation.keeps_answers() => {
-            Box::pin(idempotency::respond(mounted, request, state, call)).await
+            Box::pin(idempotency::respond(mounted, request, state)).await
         }
         _ => (mounted.handler)(request, state).await,
     }

@@ -1,6 +1,6 @@
 //! Answers kept for requests that carry an `Idempotency-Key`: claimed before the work, completed with its answer, released on failure.
 //!
-//! A claim that nobody completes (its host died) lapses at `expires_at`, like a hold.
+//! A claim that nobody completes (its host died) lapses at `expires_at`, like a hold; whoever works for longer than that renews it.
 //!
 //! What a company's answers take is bounded, and counted in its row of `kept_answers`, always last in a transaction (after the answers' own
 //! rows, and after accounts) so that no two wait for each other: a claim reserves the largest answer, completing it gives back what the answer does not need.
@@ -300,6 +300,27 @@ pub async fn complete(
     )
     .await?;
     Ok(true)
+}
+
+/// Has a claim that is worked for lapse later.
+pub async fn renew(
+    write: &mut Write,
+    ticket: &Ticket,
+    lapses_at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE idempotency
+         SET expires_at = $1
+         WHERE company_id = $2 AND route = $3 AND idempotency_key = $4 AND ticket = $5 AND status IS NULL",
+    )
+    .bind(lapses_at.micros())
+    .bind(ticket.scope.company.as_str())
+    .bind(ticket.scope.route)
+    .bind(&ticket.scope.key)
+    .bind(&ticket.id)
+    .execute(&mut **write)
+    .await?;
+    Ok(())
 }
 
 /// Gives a claim up: the request failed, or its answer need not be kept, and the same key may execute anew.

@@ -208,7 +208,8 @@ where
     if !Keyed::is_asked(&raw.parts.headers) {
         return run(None).await.map(Attempt::Now);
     }
-    let lapses_at = caller.now().after(timeout + CLAIM_GRACE);
+    // From now: the body may have been minutes on its way.
+    let lapses_at = api.app().clock.now().after(timeout + CLAIM_GRACE);
     let keyed = Keyed::read(&raw.parts, &raw.bytes, Some(product), lapses_at)?;
     let run = |once: Once| run(once.ticket().cloned());
     Box::pin(idempotency::once(api, caller, keyed, run)).await
