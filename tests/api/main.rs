@@ -49,6 +49,7 @@ mod previews;
 mod publishing;
 mod readme;
 mod retries;
+mod roles;
 mod scans;
 mod seller_functions;
 mod seller_tls;
