@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
+use crate::fitting::Shape;
 use crate::json::{Sent, parse, parse_change, parse_members, require_json};
 use crate::mounted::Mounted;
 use crate::pace::Pace;
@@ -9,6 +10,7 @@ use crate::problem::{FieldError, Problem, mismatch};
 use crate::reading::read;
 use crate::refusals::{self, Refusal};
 use crate::schemas::{change, schema};
+use crate::spelling::spelt;
 use crate::state::ApiState;
 use axum::extract::Request;
 use bytes::Bytes;
@@ -23,7 +25,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// A JSON object. Unknown members are ignored, types are strict, a wrong field is named.
+/// A JSON object. Unknown members are ignored, but for what is misspelt in an object within it (`spelling`); types are strict, a wrong field is
+/// named.
 pub struct Body<T>(pub T);
 
 impl<T: ToSchema> Describe for Body<T> {
@@ -38,12 +41,8 @@ impl<T: DeserializeOwned + ToSchema> FromBytes for Body<T> {
     fn from_bytes(incoming: &mut Incoming, bytes: &Bytes) -> Result<Body<T>, Problem> {
         require_json(&incoming.parts.headers)?;
         incoming.sent = Sent::of::<T>(bytes);
-        agreed(
-            &incoming.parts,
-            bytes,
-            incoming.sent.as_ref(),
-            parse(bytes).map(Body),
-        )
+        let body = spelt(parse(bytes), bytes, || Shape::of::<T>(false)).map(Body);
+        agreed(&incoming.parts, bytes, incoming.sent.as_ref(), body)
     }
 }
 
@@ -67,7 +66,8 @@ impl<T: ToSchema> Describe for OptionalBody<T> {
 
 impl<T: DeserializeOwned + Default + ToSchema> FromBytes for OptionalBody<T> {
     fn from_bytes(incoming: &mut Incoming, bytes: &Bytes) -> Result<OptionalBody<T>, Problem> {
-        let body = or_default(&incoming.parts.headers, bytes).map(OptionalBody);
+        let body = or_default(&incoming.parts.headers, bytes);
+        let body = spelt(body, bytes, || Shape::of::<T>(false)).map(OptionalBody);
         incoming.sent = Sent::of::<T>(bytes);
         agreed(&incoming.parts, bytes, incoming.sent.as_ref(), body)
     }
@@ -138,12 +138,8 @@ impl<T: DeserializeOwned + ToSchema + Send> Argument for Change<T> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
         incoming.sent = Sent::change_of::<T>(&bytes);
-        agreed(
-            &incoming.parts,
-            &bytes,
-            incoming.sent.as_ref(),
-            parse_change(&bytes).map(Change),
-        )
+        let body = spelt(parse_change(&bytes), &bytes, || Shape::of::<T>(true)).map(Change);
+        agreed(&incoming.parts, &bytes, incoming.sent.as_ref(), body)
     }
 }
 
@@ -152,12 +148,8 @@ impl<T: ToSchema> Argument for Changes<T> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
         incoming.sent = Sent::change_of::<T>(&bytes);
-        let members = agreed(
-            &incoming.parts,
-            &bytes,
-            incoming.sent.as_ref(),
-            parse_members(&bytes),
-        )?;
+        let members = spelt(parse_members(&bytes), &bytes, || Shape::of::<T>(true));
+        let members = agreed(&incoming.parts, &bytes, incoming.sent.as_ref(), members)?;
         let shape = PhantomData;
         Ok(Changes { members, shape })
     }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// Deeper than any body.
-const DEPTH_MAX: usize = 6;
+pub const DEPTH_MAX: usize = 6;
 /// As many items of a list are looked at.
 const ITEMS_MAX: usize = 100;
 /// As many wrong fields one answer names, with those that were named before: each is held against all of them, and who has so many is told
@@ -70,19 +70,40 @@ impl Shape {
         }
     }
 
+    /// The schema of a body.
+    pub fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// What is said of values of this type: of a choice between several, the first that is one.
+    pub fn of_type<'a>(&'a self, rules: &'a Value, wanted: &str) -> Option<&'a Value> {
+        if let Some(name) = rules.get("$ref").and_then(Value::as_str) {
+            return self.of_type(self.named.get(name.rsplit('/').next()?)?, wanted);
+        }
+        match choices(rules) {
+            Some(parts) => parts.iter().find_map(|part| self.of_type(part, wanted)),
+            None => (kind(rules) == Some(wanted)).then_some(rules),
+        }
+    }
+
     /// The schema itself, if it is one: not a choice between several.
     fn plain<'a>(&'a self, rules: &'a Value) -> Option<&'a Value> {
         if let Some(name) = rules.get("$ref").and_then(Value::as_str) {
             return self.plain(self.named.get(name.rsplit('/').next()?)?);
         }
-        let choices = ["oneOf", "anyOf", "allOf"];
-        let Some(parts) = choices.iter().find_map(|kind| rules.get(kind)?.as_array()) else {
+        let Some(parts) = choices(rules) else {
             return Some(rules);
         };
         let mut real = parts.iter().filter(|part| part["type"] != "null");
         let (one, other) = (real.next()?, real.next());
         other.is_none().then(|| self.plain(one))?
     }
+}
+
+/// The schemas that one consists of.
+fn choices(rules: &Value) -> Option<&Vec<Value>> {
+    let kinds = ["oneOf", "anyOf", "allOf"];
+    kinds.iter().find_map(|kind| rules.get(kind)?.as_array())
 }
 
 struct Misfits<'a> {
@@ -171,7 +192,8 @@ impl Misfits<'_> {
     }
 }
 
-fn joined(path: &str, name: &str) -> String {
+/// Where a member stands.
+pub fn joined(path: &str, name: &str) -> String {
     match path {
         "" => name.to_owned(),
         _ => format!("{path}.{name}"),

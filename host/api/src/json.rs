@@ -3,6 +3,7 @@
 use crate::fitting::Shape;
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
+use crate::spelling::misspelt;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -78,7 +79,9 @@ impl Sent {
     /// Adds what does not fit and is not named yet.
     pub fn misfits(&self, errors: &mut FieldErrors) {
         if let Ok(body) = serde_json::from_slice(&self.bytes) {
-            (self.shape)().misfits(&body, errors);
+            let shape = (self.shape)();
+            shape.misfits(&body, errors);
+            misspelt(&shape, &body, errors);
         }
     }
 }
@@ -268,6 +271,7 @@ fn wrong_fields<T: DeserializeOwned>(bytes: &[u8], first: &ReadError, shape: &Sh
             }
         }
         shape.misfits(&whole, &mut errors);
+        misspelt(shape, &whole, &mut errors);
     }
     Problem::fields(refusals::VALIDATION_ERROR, errors.into_vec())
 }

@@ -110,6 +110,7 @@ pub mod schemas;
 pub mod secrets;
 pub mod sessions;
 mod settings;
+mod spelling;
 mod state;
 pub mod storage_engines;
 pub mod system;

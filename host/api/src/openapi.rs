@@ -25,7 +25,7 @@ pub use three_zero::three_zero;
 const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source and publish assets (one insight per execution) and endpoints \
 (rows); buyers call them with credits. Every answer carries `X-Request-Id`, the three `X-RateLimit-*` headers and the fields `RateLimit` and `RateLimit-Policy`; every refusal is \
 `{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST that changes something and every billed GET takes an `Idempotency-Key`. Unknown members of a body are \
-ignored, unknown query parameters are refused.";
+ignored, but for what looks misspelt in an object within it (`filters[0].operator`), unknown query parameters are refused.";
 
 /// Here and not as a parameter of each operation: whoever has a key does not send the header, and generated clients would have a parameter for
 /// it at some 150 operations.

@@ -10,15 +10,15 @@ pub mod rotate_secret;
 pub mod shape;
 pub mod update;
 
+use crate::fitting::{DEPTH_MAX, joined};
 use crate::refusals::{CONFLICT, UNSAFE_URL, VALIDATION_ERROR};
 use crate::{Caller, FieldError, Problem, Routes};
-use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 use souk_app::webhooks::WebhookError;
 use souk_domain::ids::WebhookId;
 use souk_domain::webhooks::{EventType, WEBHOOKS_MAX};
 use souk_store::AnyConnection;
 use souk_store::webhooks::{self, Webhook};
-use std::collections::BTreeMap;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -71,16 +71,23 @@ fn event_types(names: &[String], sent: &[u8]) -> Result<Vec<EventType>, Problem>
     Ok(types)
 }
 
-/// Members that nobody knows are ignored, but for those that were meant as `event_types`: who sends `{"events": ["credits.low"]}` would be told of
-/// everything.
+/// Members that nobody knows are ignored, but for those that were meant as `event_types`: who sends `{"events": ["credits.low"]}`, or
+/// `{"triggers": {"on": ["credits.low"]}}`, would be told of everything.
 fn check_misnomers(sent: &[u8]) -> Result<(), Problem> {
     // What is no object was refused before.
-    let Ok(members) = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(sent) else {
+    let Ok(members) = serde_json::from_slice::<Map<String, Value>>(sent) else {
         return Ok(());
     };
-    let misnomers = members.into_keys().filter(|name| is_misnomer(name));
+    let mut found = Vec::new();
+    for (name, value) in members.iter().filter(|(name, _)| !is_known(name)) {
+        match is_misnomer(name) || name.eq_ignore_ascii_case("type") {
+            true => found.push(name.clone()),
+            false => misnomers(name, value, 0, &mut found),
+        }
+    }
     // A body has room for thousands of them.
-    let errors: Vec<FieldError> = misnomers
+    let errors: Vec<FieldError> = found
+        .into_iter()
         .take(EventType::ALL.len())
         .map(|name| {
             let message = format!(
@@ -96,13 +103,42 @@ fn check_misnomers(sent: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// `events`, `eventTypes`, `enabled_events`, `topic`, `subscriptions`: what `event_types` is called elsewhere, and may be written by mistake.
+fn is_known(name: &str) -> bool {
+    ["url", "event_types", "description", "is_active"].contains(&name)
+}
+
+/// Finds in a member that nobody knows, at `path`, what names events, by its name or by theirs.
+fn misnomers(path: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
+    let is_event = |value: &Value| value.as_str().and_then(EventType::parse).is_some();
+    match value {
+        _ if depth > DEPTH_MAX || found.len() >= EventType::ALL.len() => {}
+        Value::Object(members) => {
+            for (name, value) in members {
+                let path = joined(path, name);
+                match is_misnomer(name) {
+                    true => found.push(path),
+                    false => misnomers(&path, value, depth + 1, found),
+                }
+            }
+        }
+        Value::Array(items) if items.iter().any(is_event) => found.push(path.to_owned()),
+        Value::Array(items) => {
+            for (place, item) in items.iter().enumerate() {
+                misnomers(&format!("{path}[{place}]"), item, depth + 1, found);
+            }
+        }
+        value if is_event(value) => found.push(path.to_owned()),
+        _ => {}
+    }
+}
+
+/// `events`, `eventTypes`, `enabled_events`, `topic`, `subscriptions`, `triggers`: what `event_types` is called elsewhere, and may be written by mistake.
 fn is_misnomer(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let has_word = ["event", "topic", "subscri"]
+    let has_word = ["event", "topic", "subscri", "trigger"]
         .into_iter()
         .any(|word| lower.contains(word));
-    name != "event_types" && (has_word || lower == "type" || lower.ends_with("types"))
+    has_word || lower.ends_with("types")
 }
 
 fn refuse(error: WebhookError) -> Problem {

@@ -38,6 +38,7 @@ mod schemas;
 mod search;
 mod sessions;
 mod sign_in;
+mod spelling;
 mod statements;
 mod statistics;
 mod stripe;

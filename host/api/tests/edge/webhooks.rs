@@ -35,3 +35,43 @@ async fn a_disabled_webhook_has_nothing_waiting() {
         assert_eq!(listed.at("/meta/total"), expected, "{status}");
     }
 }
+
+/// What names events, wherever it stands and whatever it is called, is told to be no `event_types` where there are none, and not ignored: the webhook
+/// would be told of everything.
+#[tokio::test]
+async fn events_that_are_named_elsewhere_are_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let hooks = acme.path("/webhooks");
+    let url = "https://93.184.216.34/souk";
+    let made = json!({"url": url, "event_types": ["credits.low"], "triggers": ["payout.paid"]});
+    let made = world.post(&acme.key, &hooks, made).await.expect(201);
+    let hook = format!("{hooks}/{}", made.text("/data/id"));
+    for (name, value, field) in [
+        ("triggers", json!(["credits.low"]), "triggers"),
+        ("triggers", json!({"alert": true}), "triggers"),
+        ("on", json!("credits.low"), "on"),
+        ("filter", json!({"events": []}), "filter.events"),
+        ("filter", json!({"on": ["credits.low"]}), "filter.on"),
+        (
+            "options",
+            json!([{"retries": 3}, {"only": {"of": ["x", "payout.paid"]}}]),
+            "options[1].only.of",
+        ),
+    ] {
+        let made = json!({"url": url, name: value});
+        let made = world.post(&acme.key, &hooks, made).await;
+        let changed = world.patch(&acme.key, &hook, json!({name: value})).await;
+        for refused in [made, changed] {
+            let refused = refused.expect_error(400, "VALIDATION_ERROR");
+            assert_eq!(refused.fields(), [field], "{}", refused.body);
+            let told = refused.text("/error/details/errors/0/message");
+            assert!(told.contains("event_types"), "{told}");
+        }
+    }
+    let shown = world.get(&acme.key, &hook).await.expect(200);
+    assert_eq!(shown.at("/data/event_types"), &json!(["credits.low"]));
+    // All else that nobody knows is ignored.
+    let other = json!({"url": url, "description": "credits.low", "metadata": {"type": "crm", "tags": ["x"]}});
+    world.post(&acme.key, &hooks, other).await.expect(201);
+}
