@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use souk_tests::{Company, MariaDb};
 
+use crate::paid_faults::Sale;
 use crate::{host, unique};
 
 const LEAGUE: &str = "CREATE TABLE matches (id INT PRIMARY KEY, club VARCHAR(20), goals INT, fee DECIMAL(20,5), views BIGINT UNSIGNED, played DATETIME(6), note JSON);
@@ -191,4 +192,38 @@ async fn an_abandoned_call_stops_at_the_source() {
         doing(&format!("ID = {session} AND COMMAND = 'Sleep'")),
         session
     );
+}
+
+/// What takes longer than its asset may, although its connection would let it go on, stops at the source, whose list of processes has it no more, and costs the
+/// buyer nothing; the next one is answered.
+#[tokio::test]
+async fn what_takes_too_long_stops_at_mariadb() {
+    let server = MariaDb::shared();
+    let (seller, connection, database) = seller().await;
+    let path = seller.path(&format!("/connections/{connection}"));
+    let patient = json!({"statement_timeout_ms": 60_000});
+    seller.client.patch(&path, patient).await.expect(200);
+    let asset = json!({"timeout_ms": 3_000, "sql_logic": "SELECT SLEEP(:seconds) AS slept",
+        "parameters": [{"name": "seconds", "type": "integer", "default": 0}]});
+    let sale = Sale::of(seller, &connection, asset).await;
+    // A session is open: to open one takes of the time, too.
+    let own = sale.seller.execute(&sale.asset, json!({})).await;
+    own.expect(200);
+    let running = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND INFO LIKE '%SLEEP(%'"
+    );
+    let until = async |sleeping: &str| {
+        let since = Instant::now();
+        while server.admin(&running) != sleeping {
+            let waited = since.elapsed();
+            assert!(waited < Duration::from_secs(20), "not {sleeping}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let call = sale.buy(json!({"seconds": 50}));
+    let (late, ()) = tokio::join!(call, until("1"));
+    sale.assert_free(late, 504, "EXECUTION_TIMEOUT", "source")
+        .await;
+    until("0").await;
+    sale.assert_works(json!({})).await;
 }

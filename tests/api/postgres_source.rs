@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company, PgBouncer, PgCluster};
 
+use crate::paid_faults::Sale;
 use crate::{host, unique};
 
 const LEAGUE: &str = "CREATE TYPE side AS ENUM ('home', 'away');
@@ -14,6 +15,9 @@ const LEAGUE: &str = "CREATE TYPE side AS ENUM ('home', 'away');
         TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 minute', TIMESTAMP '2026-01-01 00:00:00.000001', DATE '2026-01-01' - n,
         CASE n % 2 WHEN 0 THEN 'home' ELSE 'away' END::side, '[1, {\"a\": null}]', CASE n % 3 WHEN 0 THEN 'Infinity' WHEN 1 THEN 'NaN' ELSE '-Infinity' END::float8 FROM generate_series(1, 100) n;
     CREATE FUNCTION sneak() RETURNS INT LANGUAGE plpgsql AS $$ BEGIN DELETE FROM matches; RETURN 1; END $$;";
+
+/// Within this a statement runs, and is stopped: a loaded machine gets a hundred times as long as it takes.
+const SOON: Duration = Duration::from_secs(20);
 
 /// A seller with a connection to this database at this port, and what tests see it do.
 struct Source {
@@ -52,6 +56,19 @@ async fn source(is_pooled: bool) -> Source {
 impl Source {
     async fn count(&self, sql: &str) -> i64 {
         self.admin.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// Waits until so many statements of the source's list of processes sleep: far less than those sleep.
+    async fn until(&self, sleeping: i64) {
+        let running = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND state = 'active' AND query LIKE '%pg\\_sleep(%' AND pid <> pg_backend_pid()",
+            self.database
+        );
+        let since = Instant::now();
+        while self.count(&running).await != sleeping {
+            assert!(since.elapsed() < SOON, "not {sleeping}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 
@@ -185,25 +202,31 @@ async fn a_page_that_divides_by_zero_is_its_sellers() {
 async fn stop(source: Source) {
     let slow = json!({"sql_logic": "SELECT count(*) FROM pg_sleep(50)", "timeout_ms": 60000});
     let asset = source.seller.asset(&source.connection, slow).await;
-    let running = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND state = 'active' AND query LIKE '%pg\\_sleep(50)%' AND pid <> pg_backend_pid()",
-        source.database
-    );
     let path = source.seller.path(&format!("/assets/{asset}/execute"));
     let client = source.seller.client.clone();
     let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
-    let since = Instant::now();
-    while source.count(&running).await == 0 {
-        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    source.until(1).await;
     let since = Instant::now();
     call.abort();
-    while source.count(&running).await > 0 {
-        assert!(since.elapsed() < Duration::from_secs(15), "it goes on");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    source.until(0).await;
     println!("stopped after {:?}", since.elapsed());
+}
+
+/// What takes longer than its asset may, although its connection would let it go on, stops at the source, as its list of processes shows, and costs the
+/// buyer nothing; the next one is answered.
+async fn end(source: Source) {
+    let asset = json!({"timeout_ms": 3_000, "sql_logic": "SELECT count(*) FROM pg_sleep(:seconds)",
+        "parameters": [{"name": "seconds", "type": "number", "default": 0}]});
+    let sale = Sale::of(source.seller.clone(), &source.connection, asset).await;
+    // A session is open: to open one takes of the time, too.
+    let own = sale.seller.execute(&sale.asset, json!({})).await;
+    own.expect(200);
+    let call = sale.buy(json!({"seconds": 50}));
+    let (late, ()) = tokio::join!(call, source.until(1));
+    sale.assert_free(late, 504, "EXECUTION_TIMEOUT", "source")
+        .await;
+    source.until(0).await;
+    sale.assert_works(json!({})).await;
 }
 
 #[tokio::test]
@@ -224,4 +247,14 @@ async fn an_abandoned_call_stops_at_postgres() {
 #[tokio::test]
 async fn an_abandoned_call_stops_at_postgres_behind_a_pooler() {
     stop(source(true).await).await;
+}
+
+#[tokio::test]
+async fn what_takes_too_long_stops_at_postgres() {
+    end(source(false).await).await;
+}
+
+#[tokio::test]
+async fn what_takes_too_long_stops_at_postgres_behind_a_pooler() {
+    end(source(true).await).await;
 }
