@@ -195,24 +195,41 @@ async fn results_are_as_long_and_as_wide_as_they_are() {
     assert_eq!(server.connections(), 0);
 }
 
-/// A result that has begun is given up at DuckDB, which computes no more of it, when the request's time is over.
+/// A result that has begun is given up at DuckDB, which computes no more of it, when the request's time is over, and when nobody waits for it any more.
 #[tokio::test]
 async fn rows_that_nobody_wants_are_not_computed() {
     let server = DuckDb::start();
     let subject = subject(&server, json!({})).await;
     let source = subject.source(subject.place.as_ref().unwrap());
-    let request = Request::Query(Query {
-        // Without an end, and slow enough for the rows that are allowed.
-        text: "SELECT i, md5(i::VARCHAR) || sleep_ms(CASE WHEN i % 20000 = 0 THEN 200 ELSE 0 END)::VARCHAR AS t FROM range(100000000000) AS r(i)".into(),
-        parameters: Vec::new(),
-        limits: Limits::new(10_000_000, 256 << 20),
-    });
+    let request = || {
+        Request::Query(Query {
+            // Without an end, and slow enough for the rows that are allowed.
+            text: "SELECT i, md5(i::VARCHAR) || sleep_ms(CASE WHEN i % 20000 = 0 THEN 200 ELSE 0 END)::VARCHAR AS t FROM range(100000000000) AS r(i)".into(),
+            parameters: Vec::new(),
+            limits: Limits::new(10_000_000, 256 << 20),
+        })
+    };
     let within = Duration::from_millis(900);
     let fault = subject
-        .ask_within(&source, request, within)
+        .ask_within(&source, request(), within)
         .await
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+    is_idle(&server).await;
+
+    let has_begun = async {
+        let runs = |text: &String| text.contains("range(100000000000)");
+        while !server.asked().iter().any(runs) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // Rows are on their way.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(server.connections() > 0);
+    };
+    tokio::select! {
+        answer = subject.ask(&source, request()) => panic!("it has ended: {:?}", answer.map(|output| output.rows)),
+        () = has_begun => {}
+    }
     is_idle(&server).await;
     subject.close().await;
 }
