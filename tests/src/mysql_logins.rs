@@ -74,8 +74,13 @@ impl Shared {
 
 impl LoginServer {
     pub async fn start(asks: Asks, with_tls: bool) -> LoginServer {
+        LoginServer::start_named(asks, with_tls, "127.0.0.1").await
+    }
+
+    /// With a certificate for this name, if it has TLS.
+    pub async fn start_named(asks: Asks, with_tls: bool, name: &str) -> LoginServer {
         let ca = TestCa::new("souk test authority");
-        let leaf = ca.server(&["127.0.0.1"]);
+        let leaf = ca.server(&[name]);
         let keys = tempfile::tempdir().expect("a directory");
         let private = keys.path().join("private.pem");
         let private = private.to_str().expect("a name");

@@ -135,8 +135,49 @@ async fn strange_servers_are_refused() {
     );
 }
 
+/// Of who is reached by another name than its certificate has, `verify-full` wants nothing to do, `verify-ca` takes whom the authority that is
+/// trusted has signed, and `require` anybody. Who is not let in is told no password.
+#[tokio::test]
+async fn modes_ask_for_what_they_say() {
+    let server = LoginServer::start_named(Asks::CachingSha2, true, "db.example.com").await;
+    // Of the same name: by its key alone it is told apart.
+    let stranger = TestCa::new("souk test authority").pem();
+    let (own, other) = (Some(&server.ca_pem), Some(&stranger));
+    for (tls, ca_pem, comes_in) in [
+        (TlsMode::VerifyFull, own, None),
+        (TlsMode::VerifyCa, own, Some("TLS")),
+        (TlsMode::VerifyCa, other, None),
+        (TlsMode::VerifyCa, None, None),
+        (TlsMode::Require, other, Some("TLS")),
+        (TlsMode::Require, None, Some("TLS")),
+        (TlsMode::Disable, None, Some("plain")),
+    ] {
+        let place = Place::Tcp {
+            host: "127.0.0.1".to_owned(),
+            port: server.port,
+            tls,
+            ca_pem: ca_pem.cloned(),
+        };
+        let subject = loaded(place.clone(), ["souk", PASSWORD, "shop"]).await;
+        let source = subject.source(&place);
+        let ping = Request::Ping(Limits::new(1, 1_000));
+        let refused = subject.ask(&source, ping).await.err();
+        subject.close().await;
+        let kind = refused.as_ref().map(|fault| fault.kind);
+        let wanted = comes_in.is_none().then_some(FaultKind::Tls);
+        assert_eq!(kind, wanted, "{tls:?}: {refused:?}");
+        // As the server saw it.
+        let log = server.taken_log();
+        let ways: Vec<&str> = log
+            .iter()
+            .filter_map(|line| line.split(':').next())
+            .collect();
+        assert_eq!(ways, Vec::from_iter(comes_in), "{tls:?}");
+    }
+}
+
 /// A real MariaDB is believed where the authority that is trusted has signed its certificate, and the session is within TLS, by its own word;
-/// where only others are trusted it is not.
+/// where only others are trusted it is not. `require` is within TLS whoever has signed, and `disable` is not.
 #[tokio::test]
 async fn a_real_server_proves_who_it_is() {
     let server = MariaDb::shared();
@@ -174,6 +215,16 @@ async fn a_real_server_proves_who_it_is() {
             let told = (fault.blame, fault.kind);
             assert_eq!(told, (Blame::Source, FaultKind::Tls), "{tls:?}: {fault:?}");
         }
+    }
+    for (tls, ca_pem) in [
+        (TlsMode::Require, None),
+        (TlsMode::Require, Some(stranger.as_str())),
+        (TlsMode::Disable, None),
+    ] {
+        let answer = ask(tls, ca_pem).await.unwrap();
+        let version = answer.cell(0, 0);
+        let is_within = version.as_str().is_some_and(|text| text.starts_with("TLS"));
+        assert_eq!(is_within, tls == TlsMode::Require, "{tls:?}: {version:?}");
     }
     subject.close().await;
 }
