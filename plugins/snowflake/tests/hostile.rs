@@ -3,11 +3,96 @@
 mod common;
 
 use common::{
-    HANDLE, Talk, column, number, packed, page, part, query, raw, reply, result, waits, wrapped,
+    HANDLE, Reply, Talk, column, number, packed, page, part, query, raw, refuses, reply, result,
+    waits, wrapped,
 };
 use serde_json::{Value as Json, json};
 use souk_sdk::{ErrorClass, Limits, WireFault};
+use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
+
+/// How many ways the answers are spoilt in.
+const ROUNDS: usize = 30_000;
+
+/// Results of every type, with their rows behind and before what describes them, and of two parts; that a statement goes on, and a refusal.
+fn answers() -> Vec<Vec<u8>> {
+    let kinds = [
+        ("real", "0.5"),
+        ("text", "ä\"x"),
+        ("boolean", "true"),
+        ("binary", "414200"),
+        ("date", "18262"),
+        ("time", "82919.500000000"),
+        ("timestamp_ntz", "1611871777.123456000"),
+        ("timestamp_ltz", "2021-01-28T22:09:37.123456000+00:00"),
+        ("timestamp_tz", "1616173619.000000000 960"),
+        ("variant", "{\"a\":1.50}"),
+        ("array", "[1,undefined]"),
+        ("geography", "POINT(1 2)"),
+    ];
+    let mut columns = vec![number("N", 18, 0), number("D", 38, 2)];
+    columns.extend(kinds.map(|(kind, _)| column(kind, kind, json!({"scale": 9}))));
+    let mut row = vec!["12", "1.50"];
+    row.extend(kinds.map(|(_, text)| text));
+    let of_parts = |parts: &[usize]| result(&columns, json!([row, row]), parts);
+    let body = |reply: Reply| reply.expect("a response").body;
+    let unknown = "Object 'X' does not exist or not authorized.";
+    vec![
+        body(reply(200, of_parts(&[2]))),
+        of_parts(&[2]).to_string().into_bytes(),
+        body(reply(200, of_parts(&[2, 2]))),
+        body(waits()),
+        body(refuses(422, "002003", "42S02", unknown)),
+    ]
+}
+
+/// Bytes changed, cut out, put in and doubled, thousands of ways: in a first answer, and in a part that comes packed.
+#[test]
+fn no_answer_makes_it_panic() {
+    let mut spoiler = Spoiler::new(b"{}[]\",:0nt\\-9.eE\x1f\x8b\xff");
+    let answers = answers();
+    for answer in &answers[..2] {
+        let whole = raw(200, &[], answer.clone());
+        assert_eq!(Talk::usual().rows_of([whole]).ok().rows, 2);
+    }
+    let second = packed("{\"data\":[[\"2\"],[\"3\"]]}");
+    let first = reply(200, result(&[number("N", 18, 0)], json!([["1"]]), &[1, 2]));
+    let (mut whole, mut refused, mut open) = (0, 0, 0);
+    let mut talk = Talk::usual();
+    for round in 0..ROUNDS {
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        if round % 2 == 0 {
+            let answer = answers[spoiler.below(answers.len())].clone();
+            let bytes = spoiler.spoilt(&[answer]).concat();
+            let status = [200, 200, 202, 422, 503][spoiler.below(5)];
+            talk.hears(0, raw(status, &[], bytes)).unwrap();
+        } else {
+            talk.hears(0, first.clone()).unwrap();
+            let bytes = spoiler.spoilt(std::slice::from_ref(&second)).concat();
+            let packed = [("Content-Encoding", "gzip")];
+            talk.hears(0, raw(200, &packed, bytes)).unwrap();
+        }
+        // What may go on for all that is known is looked for, and stopped.
+        while talk
+            .asked
+            .first()
+            .is_some_and(|asked| asked.method == "POST")
+        {
+            talk.hears(0, reply(200, json!({}))).unwrap();
+        }
+        match talk.ended(id).map(|answer| answer.end.unwrap()) {
+            Some(Ok(())) => whole += 1,
+            Some(Err(_)) => refused += 1,
+            None => {
+                open += 1;
+                talk = Talk::usual();
+            }
+        }
+        assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+    }
+    println!("{whole} were read, {refused} refused, {open} go on");
+    assert!(whole > 100 && refused > 1_000 && open > 100);
+}
 
 #[test]
 fn what_is_no_answer_is_the_sources_failure() {
