@@ -149,7 +149,7 @@ async fn a_replaced_file_is_seen_at_once() {
     );
 }
 
-/// Neither another file nor a write is to be had.
+/// Neither another file nor a write is to be had: what the host does not see through SQLite refuses, and the rows are those that there were.
 #[tokio::test]
 async fn the_file_is_all_there_is_and_it_is_read_only() {
     let seller = host().await.company(&unique("locked")).await;
@@ -158,16 +158,26 @@ async fn the_file_is_all_there_is_and_it_is_read_only() {
         "SELECT load_extension('x')",
         "SELECT readfile('/etc/passwd')",
         "SELECT writefile('x', 'y')",
+        "DELETE FROM sales RETURNING shop",
+        "WITH x AS (SELECT 1) UPDATE sales SET shop = 'gone' RETURNING shop",
+        "SELECT shop FROM sales; DELETE FROM sales",
+        "ATTACH 'other.db' AS other",
+        "PRAGMA writable_schema = 1",
     ] {
         let body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "bad", "result_type": "string", "sql_logic": sql});
         let created = seller.client.post(&seller.path("/assets"), body).await;
-        if created.status == 201 {
-            let answer = seller
-                .execute(&created.text("/data/asset_id"), json!({}))
-                .await;
+        let status = created.status.as_u16();
+        assert!([201, 400, 422].contains(&status), "{sql}: {}", created.body);
+        if status == 201 {
+            let asset = created.text("/data/asset_id");
+            let answer = seller.execute(&asset, json!({})).await;
             assert_eq!(answer.status.as_u16(), 502, "{sql}: {}", answer.body);
         }
     }
+    let left = json!({"sql_logic": "SELECT count(*) FROM sales WHERE shop LIKE 'shop %'"});
+    let left = seller.asset(&connection, left).await;
+    let answer = seller.execute(&left, json!({})).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 3);
 }
 
 /// A file that is no database says so.

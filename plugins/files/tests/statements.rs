@@ -39,6 +39,11 @@ fn only_queries_are_run() {
         };
         assert_eq!(error.code, expected, "{text}: {error:?}");
     }
+    // Where it could be written, as it cannot in a component.
+    let copy = directory.path().join("copy.csv");
+    let copies = format!("COPY orders TO '{}'", copy.display());
+    let error = ask(&mut session, &copies).err().unwrap();
+    assert_eq!(error.code, "statement_refused");
     for text in [
         "SELECT * FROM '/data/other.csv'".to_owned(),
         format!("SELECT * FROM '{}'", other.display()),
@@ -54,6 +59,9 @@ fn only_queries_are_run() {
             .lines(),
         ["3"]
     );
+    let kept = std::fs::read_to_string(directory.path().join("orders.csv"));
+    assert_eq!(kept.unwrap(), ORDERS);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
 }
 
 #[test]
