@@ -115,6 +115,32 @@ async fn files_are_read_as_programs_leave_them() {
     }
 }
 
+/// A name that a program wrote in a code page is no text, and can stand in no statement: it is not listed, and nothing else of the file is kept from being
+/// read, nor what has the name.
+#[tokio::test]
+async fn names_in_a_code_page_break_nothing() {
+    let goods = "CREATE TABLE goods (id INTEGER PRIMARY KEY, groXe INT); CREATE TABLE maXe (n INT); INSERT INTO goods VALUES (1, 7), (2, 9)";
+    let mut file = sqlite_file(goods).await;
+    for at in 0..file.len() {
+        if file[at..].starts_with(b"Xe") {
+            // In ISO 8859-1.
+            file[at] = 0xdf;
+        }
+    }
+    let seller = host().await.company(&unique("pages")).await;
+    let connection = seller.sqlite("pages.db", file).await;
+    let schema = seller.path(&format!("/connections/{connection}/schema"));
+    let schema = seller.client.get(&schema).await.expect(200);
+    let tables = schema.at("/data/schemas/0/tables");
+    assert_eq!(tables.as_array().map(Vec::len), Some(1), "{tables}");
+    let fields = tables[0]["fields"].as_array().map(Vec::len);
+    assert_eq!((&tables[0]["name"], fields), (&json!("goods"), Some(1)));
+    let count = "SELECT count(*) FROM (SELECT * FROM goods)";
+    let count = seller.asset(&connection, json!({"sql_logic": count})).await;
+    let answer = seller.execute(&count, json!({})).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 2);
+}
+
 /// Replacing the file changes the answers from the next request.
 #[tokio::test]
 async fn a_replaced_file_is_seen_at_once() {

@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::errors;
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 use souk_sdk::{Batch, Cell, ColumnBuilder, Error, Limits, Rows, SchemaFilter};
 use std::collections::HashMap;
 
@@ -28,7 +28,8 @@ struct Table {
 }
 
 struct Field {
-    name: String,
+    /// None where it is no text.
+    name: Option<String>,
     native: String,
     not_null: bool,
     key: i64,
@@ -52,11 +53,15 @@ pub fn read(database: &Database, filter: &SchemaFilter) -> Result<Batch, Error> 
             true => fields(connection, &table.name).unwrap_or_default(),
             false => Vec::new(),
         };
-        if fields.is_empty() {
+        let keys = fields.iter().filter(|field| field.key > 0).count();
+        let mut named = fields
+            .iter()
+            .filter(|field| field.name.is_some())
+            .peekable();
+        if named.peek().is_none() {
             answer.push(&table, estimate, None)?;
         }
-        let keys = fields.iter().filter(|field| field.key > 0).count();
-        for field in &fields {
+        for field in named {
             answer.push(
                 &table,
                 estimate,
@@ -76,25 +81,35 @@ impl Field {
     }
 }
 
+/// Those whose name is text. A program that wrote names in a code page left others, which no statement can name.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare_cached(TABLES)?;
     let rows = statement.query_map([], |row| {
+        let Some(name) = text(row, 0)? else {
+            return Ok(None);
+        };
         let kind: String = row.get(1)?;
-        Ok(Table {
-            name: row.get(0)?,
+        Ok(Some(Table {
+            name,
             kind: if kind == "view" { "view" } else { "table" },
             without_rowid: row.get(2)?,
-        })
+        }))
     })?;
-    rows.collect()
+    rows.filter_map(Result::transpose).collect()
+}
+
+/// A value, if it is text.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    let value = row.get_ref(column)?;
+    Ok(value.as_str().ok().map(str::to_owned))
 }
 
 fn fields(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Field>> {
     let mut statement = connection.prepare_cached(FIELDS)?;
     let rows = statement.query_map([table], |row| {
         Ok(Field {
-            name: row.get(0)?,
-            native: row.get(1)?,
+            name: text(row, 0)?,
+            native: text(row, 1)?.unwrap_or_default(),
             not_null: row.get(2)?,
             key: row.get(3)?,
         })
@@ -107,8 +122,11 @@ fn estimates(connection: &Connection) -> HashMap<String, i64> {
     let read = || -> rusqlite::Result<HashMap<String, i64>> {
         let mut statement = connection
             .prepare("SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 GROUP BY tbl")?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect()
+        let rows = statement.query_map([], |row| {
+            let rows: i64 = row.get(1)?;
+            Ok(text(row, 0)?.map(|table| (table, rows)))
+        })?;
+        rows.filter_map(Result::transpose).collect()
     };
     read().unwrap_or_default()
 }
@@ -144,12 +162,13 @@ impl Answer {
         if self.rows == self.limits.rows_max {
             return Err(Error::too_many_rows(self.limits.rows_max));
         }
+        let name = field.and_then(|(field, _)| field.name.as_deref());
         let cells = [
             Cell::Text(SCHEMA),
             Cell::Text(&table.name),
             Cell::Text(table.kind),
             estimate.map_or(Cell::Null, Cell::Int64),
-            field.map_or(Cell::Null, |(field, _)| Cell::Text(&field.name)),
+            name.map_or(Cell::Null, Cell::Text),
             field.map_or(Cell::Null, |(field, _)| Cell::Text(&field.native)),
             field.map_or(Cell::Null, |(_, nullable)| Cell::Boolean(nullable)),
             field.map_or(Cell::Null, |(field, _)| Cell::Boolean(field.key > 0)),
@@ -158,8 +177,9 @@ impl Answer {
             column.push(cell)?;
         }
         self.rows += 1;
-        let names =
-            table.name.len() + field.map_or(0, |(field, _)| field.name.len() + field.native.len());
+        let names = table.name.len()
+            + name.map_or(0, str::len)
+            + field.map_or(0, |(field, _)| field.native.len());
         self.bytes += names as u64 + 20;
         if self.bytes > self.limits.bytes_max {
             return Err(Error::too_many_bytes(self.limits.bytes_max));

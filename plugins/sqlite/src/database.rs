@@ -1,8 +1,7 @@
 //! One open database file: how it is opened, what may be done with it, and when it must stop.
 
-use crate::errors;
+use crate::{authorizer, errors};
 use rusqlite::config::DbConfig;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use souk_sdk::{Error, FileName};
@@ -70,7 +69,7 @@ fn prepare(connection: &Connection, deadline: &Deadline) -> rusqlite::Result<()>
     ))?;
     let clock = deadline.clone();
     connection.progress_handler(OPCODES_PER_CHECK, Some(move || clock.passed()))?;
-    connection.authorizer(Some(judge))?;
+    authorizer::judge(connection)?;
     // Reads the first page: whether this is a database at all shows now.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
 }
@@ -93,65 +92,6 @@ fn uri(directory: &Path, name: &FileName) -> String {
     }
     uri.push_str("?mode=ro&immutable=1");
     uri
-}
-
-/// Everything but reading is refused, whatever the statement's text looks like.
-fn judge(context: AuthContext<'_>) -> Authorization {
-    let allowed = match context.action {
-        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,
-        // An R-Tree prepares what it would write with as soon as it is read. It cannot: the file is opened to be read, and `defensive`
-        // keeps statements of others from its tables.
-        AuthAction::Insert { table_name }
-        | AuthAction::Update { table_name, .. }
-        | AuthAction::Delete { table_name } => is_of_rtree(table_name),
-        AuthAction::Function { function_name } => {
-            !function_name.eq_ignore_ascii_case("load_extension")
-        }
-        AuthAction::Pragma {
-            pragma_name,
-            pragma_value,
-        } => may_ask(pragma_name, pragma_value.is_some()),
-        _ => false,
-    };
-    if allowed {
-        Authorization::Allow
-    } else {
-        Authorization::Deny
-    }
-}
-
-fn is_of_rtree(table: &str) -> bool {
-    ["_node", "_rowid", "_parent"]
-        .iter()
-        .any(|end| table.ends_with(end))
-}
-
-/// PRAGMAs that only answer: those whose argument names a table, and those without an argument.
-fn may_ask(pragma: &str, has_value: bool) -> bool {
-    const OF_A_TABLE: &[&str] = &[
-        "table_info",
-        "table_xinfo",
-        "table_list",
-        "index_list",
-        "index_info",
-        "index_xinfo",
-        "foreign_key_list",
-    ];
-    // Full-text search asks for data_version by itself.
-    const PLAIN: &[&str] = &[
-        "data_version",
-        "encoding",
-        "user_version",
-        "schema_version",
-        "application_id",
-        "page_count",
-        "page_size",
-        "collation_list",
-        "function_list",
-        "compile_options",
-    ];
-    let among = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(pragma));
-    among(OF_A_TABLE) || (!has_value && among(PLAIN))
 }
 
 /// When the present request must stop. Shared with the progress handler, which SQLite calls.
@@ -202,24 +142,5 @@ mod tests {
             uri(Path::new("/data"), &name),
             "file:/data/a%3Fmode%3Drwc%26x%23%25%C3%A9.db?mode=ro&immutable=1"
         );
-    }
-
-    #[test]
-    fn only_asking_pragmas_are_allowed() {
-        assert!(may_ask("TABLE_INFO", true));
-        assert!(may_ask("user_version", false));
-        for pragma in ["user_version", "encoding", "data_version"] {
-            assert!(!may_ask(pragma, true), "{pragma}");
-        }
-        for pragma in [
-            "query_only",
-            "writable_schema",
-            "journal_mode",
-            "cache_size",
-            "temp_store_directory",
-            "hard_heap_limit",
-        ] {
-            assert!(!may_ask(pragma, false), "{pragma}");
-        }
     }
 }

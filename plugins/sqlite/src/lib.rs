@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Session`], then [`query::run`].
 
+mod authorizer;
 mod catalog;
 mod database;
 mod dates;
