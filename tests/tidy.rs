@@ -3,7 +3,7 @@
 #[path = "tidy/modules.rs"]
 mod modules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use modules::Modules;
@@ -37,28 +37,77 @@ fn the_released_contracts_are_frozen() {
     }
 }
 
+/// Connectors of engines, by their folders. What only speaks somebody's API, publishes or helps others has no catalog.
+fn engines() -> BTreeSet<String> {
+    let plugins = std::fs::read_dir(root().join("plugins")).expect("plugins");
+    let plugins = plugins.map(|plugin| plugin.expect("a plugin").path());
+    let engines = plugins.filter(|plugin| plugin.join("src/catalog.rs").is_file());
+    let names =
+        engines.filter_map(|engine| Some(engine.file_name()?.to_string_lossy().into_owned()));
+    names.collect()
+}
+
 /// Whoever knows one engine's connector finds the same things in the same files of another's.
 #[test]
 fn connectors_of_engines_have_the_same_files() {
-    let mut engines = BTreeSet::new();
-    for plugin in std::fs::read_dir(root().join("plugins")).expect("plugins") {
-        let source = plugin.expect("a plugin").path().join("src");
+    let engines = engines();
+    for engine in &engines {
+        let source = root().join("plugins").join(engine).join("src");
         let has = |name: &str| source.join(name).is_file();
-        // What only speaks somebody's API, publishes or helps others is no engine.
-        if !has("catalog.rs") {
-            continue;
-        }
         for name in ["lib.rs", "settings.rs", "types.rs", "errors.rs"] {
-            assert!(has(name), "{} has no {name}", source.display());
+            assert!(has(name), "{engine} has no {name}");
         }
         // How an engine is spoken to; one that is a library is not.
         let is_library = has("database.rs") || has("engine.rs");
         let speaks = has("protocol.rs") || has("api.rs");
-        assert!(is_library || speaks, "{}", source.display());
-        let name = source.parent().and_then(Path::file_name);
-        engines.extend(name.map(|name| name.to_string_lossy().into_owned()));
+        assert!(is_library || speaks, "{engine}");
     }
     assert!(engines.len() >= 11, "{engines:?}");
+}
+
+/// What `docs/engines-evidence.md` says is there: each test in its file, and something of each engine for each requirement.
+#[test]
+fn the_evidence_of_engines_is_there() {
+    let text = std::fs::read_to_string(root().join("docs/engines-evidence.md"));
+    let text = text.expect("the evidence");
+    // `[pg values]: ../plugins/postgres/tests/values.rs`
+    let mut files = BTreeMap::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix('[')) {
+        let (key, path) = line.split_once("]: ../").expect("a file");
+        let source = std::fs::read_to_string(root().join(path));
+        files.insert(
+            key,
+            source.unwrap_or_else(|error| panic!("{path}: {error}")),
+        );
+    }
+    let mut used = BTreeSet::new();
+    for (at, _) in text.match_indices("`][") {
+        let name = text[..at].rsplit('`').next().unwrap_or_default();
+        let key = text[at + 3..].split(']').next().unwrap_or_default();
+        let is_there = |source: &String| source.contains(&format!("fn {name}("));
+        assert!(files.get(key).is_some_and(is_there), "{name} of {key}");
+        used.insert(key);
+    }
+    assert!(files.keys().all(|key| used.contains(key)), "{used:?}");
+
+    let mut tables: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        match cells[0] {
+            "" => tables.push((cells[1..].to_vec(), Vec::new())),
+            requirement => {
+                let (engines, requirements) = tables.last_mut().expect("a head");
+                assert_eq!(cells.len(), engines.len() + 1, "{requirement}");
+                assert!(!cells.contains(&""), "{requirement}");
+                requirements.push(requirement);
+            }
+        }
+    }
+    let told = tables.iter().flat_map(|(engines, _)| engines);
+    let told = told.map(|name| name.trim_matches('`').to_owned());
+    assert_eq!(told.collect::<BTreeSet<String>>(), engines());
+    let first = &tables[0].1;
+    assert!(tables.iter().all(|(_, requirements)| requirements == first));
 }
 
 /// What the manifest of `directory` names under `[dependencies]`.
