@@ -291,6 +291,8 @@ impl Session {
             bytes: 0,
         };
         stopping.take(&std::mem::take(&mut self.buffer))?;
+        // The end of half a row is not waited for any more, which the next answer may be shorter than.
+        self.needed = 1;
         self.stopping = Some(stopping);
         self.is_stale = true;
         self.patience.end();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use souk_sdk::{Input, Limits};
+use souk_sdk::{ErrorClass, Input, Limits};
 
 const RESET: u8 = 0x08;
 
@@ -65,6 +65,36 @@ fn a_cancel_may_cross_the_answer() {
         // What comes too late strikes nothing.
         wire.cancel(id);
         assert_eq!(wire.sent_kinds(), [RPC, ATTENTION]);
+    }
+}
+
+/// Of a long row half may be there when it is not wanted any more. Its end is not waited for: the next answer, which is shorter, is read.
+#[test]
+fn half_a_row_is_forgotten() {
+    let half = [
+        &begun()[..],
+        &columns(&[TEXT]),
+        &[0xd1],
+        &(u64::MAX - 1).to_le_bytes(),
+        &5_000_u32.to_le_bytes(),
+        &units(&"a".repeat(100)),
+    ]
+    .concat();
+    for is_cancelled in [true, false] {
+        let mut wire = Driven::open(r#", "statement_timeout_ms": 3000"#);
+        let id = wire.ask("SELECT a FROM t");
+        wire.receive(&packet(&half, false)).unwrap();
+        match is_cancelled {
+            true => wire.cancel(id),
+            false => wire.input(Input::Woken(1)).unwrap(),
+        }
+        wire.receive(&packet(&done(0xfd, ACKNOWLEDGED), true))
+            .unwrap();
+        assert_eq!(wire.end().unwrap_err().class, ErrorClass::Timeout);
+        wire.ask("SELECT a FROM t");
+        wire.receive(&message(&answer(&numbers(&[7])))).unwrap();
+        wire.end().unwrap();
+        assert_eq!(wire.cells(0), ["7"]);
     }
 }
 

@@ -81,7 +81,6 @@ impl Session {
                 }
                 Read::More(_) => return Err(malformed()),
                 Read::Refused(error) => {
-                    self.needed = 1;
                     // What is unread of it is only looked at for its end.
                     self.buffer = buffer[at..].to_vec();
                     return self.stop(error, step);
