@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use souk_tests::{Company, MariaDb};
+use souk_tests::{Company, MariaDb, PgCluster};
 
 use crate::paid_faults::Sale;
 use crate::{host, unique};
@@ -126,6 +126,27 @@ async fn a_seller_is_told_what_is_wrong() {
         .await;
         assert!(test.body.to_string().contains(code), "{}", test.body);
     }
+}
+
+/// A PostgreSQL waits to be spoken to, as the connector waits for a MySQL to speak: it is not waited for until the session is given up.
+#[tokio::test]
+async fn a_port_of_another_database_is_told_soon() {
+    let (seller, connection, _) = seller().await;
+    let (server, cluster) = (MariaDb::shared(), PgCluster::shared().await);
+    let credentials = json!({"username": server.user, "password": server.password}).to_string();
+    let path = seller.path(&format!("/connections/{connection}"));
+    let change = json!({"credentials": credentials, "port": cluster.port});
+    seller.client.patch(&path, change).await.expect(200);
+    let began = Instant::now();
+    let test = posted(
+        &seller,
+        &format!("/connections/{connection}/test"),
+        json!({}),
+    )
+    .await;
+    let said = test.body.to_string();
+    assert!(said.contains("this port does not speak MySQL"), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(12), "{said}");
 }
 
 /// Whatever a statement looks like, the source refuses to be changed.

@@ -1,8 +1,8 @@
 //! A host's part in small, for sessions that are state machines over TCP: a real socket that carries out what the session says.
 
 use souk_sdk::{
-    Chunk, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Message, Query,
-    Request, Settings, Step, Value,
+    Chunk, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Message, Pause,
+    Query, Request, Settings, Step, Value,
 };
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -121,6 +121,8 @@ pub struct Wire<M> {
     pub answers: Answers,
     /// What another session was asked for.
     pub errands: Vec<Message>,
+    /// Pauses that were asked for. None of them ends by itself.
+    pub pauses: Vec<Pause>,
     /// Connections that were made only to say something.
     pub asides: usize,
     /// How many bytes are handed to the session at once.
@@ -142,6 +144,7 @@ impl<M: Machine> Wire<M> {
             next: 0,
             answers: Answers::default(),
             errands: Vec::new(),
+            pauses: Vec::new(),
             asides: 0,
             piece: usize::MAX,
             closed: false,
@@ -170,6 +173,7 @@ impl<M: Machine> Wire<M> {
                     let _ = aside.read(&mut [0]);
                 }
                 Command::Confer(message) => self.errands.push(message),
+                Command::Wake(pause) => self.pauses.push(pause),
                 other => panic!("{other:?}"),
             }
         }

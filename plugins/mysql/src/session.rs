@@ -23,6 +23,11 @@ const UNLOCK: &str = "DO RELEASE_ALL_LOCKS()";
 const ABSORB: &str = "DO 0";
 /// What is set aside for a request before it is written, at most.
 const ROOM_MAX: usize = 4 << 10;
+/// How long a server may take to speak, which MySQL's do first. One looks up the name of who connects before that: where the first of its name servers is
+/// down, for five seconds. Servers that wait to be spoken to, as most others do, would be waited for until the host gives the session up.
+const GREETING_MS: u32 = 7_000;
+/// The one pause of a session.
+const GREETING: u32 = 0;
 /// The errands of a session are one at a time.
 const STOP: u32 = 0;
 /// `ping` answers in this shape; statements number theirs from 0.
@@ -125,7 +130,8 @@ impl Machine for Session {
         })
     }
 
-    fn start(&mut self, _: &mut Step) -> Result<(), Error> {
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        step.wake(GREETING, GREETING_MS);
         Ok(())
     }
 
@@ -184,6 +190,10 @@ impl Machine for Session {
             Input::Bytes(bytes) => self.bytes(bytes, step),
             Input::Conferred(reply) => self.conferred(reply.failure, step),
             Input::TlsEstablished => self.secured(step),
+            Input::Woken(_) => match &self.phase {
+                Phase::Greeting => Err(no_greeting()),
+                _ => Ok(()),
+            },
             Input::Closed => Err(Error::unavailable(
                 "connection_lost",
                 "the database closed the connection",
@@ -310,6 +320,18 @@ impl Session {
 
 fn cancelled() -> Error {
     Error::timeout("cancelled", "the statement was cancelled")
+}
+
+/// It may be a MySQL that hangs, too.
+#[cold]
+fn no_greeting() -> Error {
+    let seconds = GREETING_MS / 1_000;
+    Error::unavailable(
+        "no_greeting",
+        format!(
+            "this port does not speak MySQL: such a server speaks first, and this one has not greeted for {seconds} seconds; name the port of a MySQL or MariaDB, or, if it is one that takes long to look up the names of its clients, set skip_name_resolve there"
+        ),
+    )
 }
 
 /// A little more than is left, so that two requests in a row mostly have the same.

@@ -35,6 +35,9 @@ impl Session {
             // What is not protected by TLS must not be taken for protected.
             return Err(unprotected());
         }
+        if matches!(self.phase, Phase::Greeting) && self.frames.is_empty() && is_strange(&bytes) {
+            return Err(malformed());
+        }
         let mut frames = std::mem::take(&mut self.frames);
         let mut hearing = Hearing {
             session: self,
@@ -315,6 +318,12 @@ impl Session {
             }
         }
     }
+}
+
+/// Whether what a server says first is none of MySQL's, whose first packet has the number 0. What others greet with are words (`SSH-`, `220 `), of which the
+/// first would be taken for the length of millions of bytes that never come. (A refusal may have the number 1.)
+fn is_strange(first: &[u8]) -> bool {
+    first.get(3).is_some_and(|number| *number > 1)
 }
 
 fn ping_batch(version: &str, read_only: bool) -> Batch {

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod greetings;
 mod stopping;
 mod values;
 
