@@ -12,6 +12,8 @@ use std::rc::Rc;
 const STATEMENTS_MAX: usize = 64;
 /// Definitions of 4,096 columns with names of 64 characters are less.
 const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
+/// What the definitions that are known to a session have together, beside those of the last result.
+const REMEMBERED_BYTES_MAX: usize = 4 << 20;
 
 /// A prepared statement.
 pub struct Statement {
@@ -183,6 +185,28 @@ impl Statements {
         (place, evicted.map(|statement| statement.id))
     }
 
+    /// What a statement's last result looked like. With much of it, the others' is told again by the next of theirs.
+    pub fn remember(&mut self, place: usize, shape: &Rc<Shape>) {
+        let Some(statement) = self.at(place) else {
+            return;
+        };
+        let is_known = |known: &Rc<Shape>| Rc::ptr_eq(known, shape);
+        if statement.shape.as_ref().is_some_and(is_known) {
+            return;
+        }
+        statement.shape = None;
+        let known = self.slots.iter().flatten();
+        let bytes = known.filter_map(|statement| Some(statement.shape.as_ref()?.raw.len()));
+        if bytes.sum::<usize>() + shape.raw.len() > REMEMBERED_BYTES_MAX {
+            for statement in self.slots.iter_mut().flatten() {
+                statement.shape = None;
+            }
+        }
+        if let Some(statement) = self.at(place) {
+            statement.shape = Some(shape.clone());
+        }
+    }
+
     /// Forgets a statement; it has to be closed at the server.
     pub fn forget(&mut self, place: usize) -> Option<u32> {
         Some(self.slots.get_mut(place)?.take()?.id)
@@ -309,6 +333,28 @@ mod tests {
         assert_eq!(names(&other(&two[..1])), ["id"]);
         let more = other(&[two[0].clone(), two[1].clone(), two[0].clone()]);
         assert_eq!(names(&more), ["id", "n", "id"]);
+    }
+
+    /// What a server says of its columns is not kept for 64 statements, however much that is.
+    #[test]
+    fn long_columns_are_not_all_known() {
+        let mut statements = Statements::default();
+        let long = [definition(&"x".repeat(1 << 20), id::LONG)];
+        let bytes = |statements: &Statements| -> usize {
+            let shapes = statements.slots.iter().flatten();
+            let shapes = shapes.filter_map(|statement| statement.shape.as_ref());
+            shapes.map(|shape| shape.raw.len()).sum()
+        };
+        for i in 0..10 {
+            let (place, _) = statements.keep(format!("SELECT {i}").into(), i, 0);
+            let shape = arrived(None, &long);
+            statements.remember(place, &shape);
+            statements.remember(place, &shape);
+            let last = statements.at(place).unwrap().shape.clone();
+            assert!(Rc::ptr_eq(&last.unwrap(), &shape));
+            assert!(bytes(&statements) <= REMEMBERED_BYTES_MAX, "{i}");
+        }
+        assert!(bytes(&statements) > 0);
     }
 
     /// The cache keeps 64 statements and lets the one go that was used longest ago.

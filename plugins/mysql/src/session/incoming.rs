@@ -242,8 +242,8 @@ impl Session {
     /// The columns of a statement are those of its last result, however that has ended: they may have been told, and then the host knows no others by
     /// the statement's number.
     fn remember(&mut self, job: &Execute) {
-        if let (Some(shape), Some(statement)) = (&job.shape, self.statements.at(job.place)) {
-            statement.shape = Some(shape.clone());
+        if let Some(shape) = &job.shape {
+            self.statements.remember(job.place, shape);
         }
     }
 
