@@ -415,10 +415,16 @@ fn no_clickhouse() -> Error {
     )
 }
 
-/// What a response that is neither an answer nor an error of ClickHouse's says by its status: a proxy's, mostly.
+/// What a response that is neither an answer nor an error of ClickHouse's says by its status: a proxy's, mostly. Nobody who calls has sent anything wrong.
 fn foreign(response: HttpResponse) -> Error {
+    let status = response.status;
     match response.classified() {
-        Err(error) => error,
+        Err(error) if !matches!(status, 400 | 422) => error,
+        Err(error) => Error {
+            detail: error.detail,
+            source_code: error.source_code,
+            ..no_clickhouse()
+        },
         Ok(_) => no_clickhouse(),
     }
 }

@@ -227,7 +227,7 @@ pub fn refused(response: HttpResponse, is_first: bool) -> Error {
 /// The workspace grants a service principal no token.
 pub fn principal_refused(response: HttpResponse) -> Error {
     match response.status {
-        400 | 401 | 403 => with_body(
+        400 | 401 | 403 | 422 => with_body(
             Error::authentication(
                 "credentials_refused",
                 "Databricks refused the id or the secret of the service principal",

@@ -127,6 +127,7 @@ mod tests {
                 r#"{"error":"invalid_request"}"#,
                 ErrorClass::Authentication,
             ),
+            (422, "", ErrorClass::Authentication),
             (404, "", ErrorClass::Configuration),
             (503, "", ErrorClass::Unavailable),
             (200, "<html>", ErrorClass::Source),

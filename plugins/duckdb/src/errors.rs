@@ -318,6 +318,8 @@ pub fn refused(response: &HttpResponse) -> Error {
             "no server of Quack answers at the connection's address: base_url must name it, and a proxy must hand /quack on",
         )
         .source_code(response.status.to_string()),
+        // Nobody who calls has sent anything wrong.
+        400 | 422 => malformed().source_code(response.status.to_string()),
         _ => match response.clone().classified() {
             Err(error) => error,
             Ok(response) => malformed().source_code(response.status.to_string()),

@@ -45,6 +45,11 @@ fn whoever_is_not_let_in_is_told_so() {
             ErrorClass::Authentication,
             "credentials_refused",
         ),
+        (
+            raw(400, &[], "<html>nginx"),
+            ErrorClass::Source,
+            "malformed_answer",
+        ),
         (Err(WireFault::Tls), ErrorClass::Configuration, "tls_failed"),
     ] {
         let mut talk = Talk::usual();
