@@ -155,6 +155,7 @@ fn every_engine_is_read_in_its_own_way() {
         (MySql, "SELECT 'a\\':b', 1--1, :c -- :d\n# :e", "c"),
         (MySql, "SELECT @@version, :c", "c"),
         (ClickHouse, r"SELECT `a\`:b`, $x$ :c $x$, :d", "d"),
+        (ClickHouse, "SELECT 1 // it's :a\n, 4 / :b", "b"),
         (BigQuery, r#"SELECT '''it's :a''', r"\":b", `:c`, :d"#, "d"),
         (MsSql, r"SELECT [a]]:b], #t.x, $1.5, 'c\', :d", "d"),
         (Generic, r"SELECT 'it''s :a', 'c:\d', :e", "e"),

@@ -15,7 +15,7 @@ use crate::parameters;
 const QUERIES: [&str; 2] = ["select", "with"];
 /// How ClickHouse reads a text.
 const DIALECT: Dialect = Dialect {
-    line_comments: &["--", "# ", "#!"],
+    line_comments: &["--", "//", "# ", "#!"],
     line_ends: &['\n'],
     nested_comments: false,
     quotes: &[
@@ -77,6 +77,10 @@ mod tests {
             (
                 "SELECT /* ? */ $x$ ? $x$, $$?$$, ? # ?",
                 "SELECT /* ? */ $x$ ? $x$, $$?$$,  {p1:Int64} # ?",
+            ),
+            (
+                "SELECT 4 / 2 // it's ?\n/ ?",
+                "SELECT 4 / 2 // it's ?\n/  {p1:Int64}",
             ),
             ("with 1 as grüße$? select ?;", "with 1 as grüße$? select ?;"),
             ("(SELECT 1 LIMIT?) ; -- end", "(SELECT 1 LIMIT {p1:Int64}) "),

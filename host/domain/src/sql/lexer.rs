@@ -105,6 +105,7 @@ impl Lexer<'_> {
             b'-' if next == b'-' && self.dashes_comment(at) => self.line_comment(at),
             b'#' if self.hash_comments(next) => self.line_comment(at),
             b'/' if next == b'*' => self.block_comment(at),
+            b'/' if next == b'/' && dialect == ClickHouse => self.line_comment(at),
             b'\'' => self.text(at),
             b'"' => self.quoted(at, b'"', matches!(dialect, MySql | ClickHouse | BigQuery)),
             b'`' if !matches!(dialect, Postgres | MsSql) => {
