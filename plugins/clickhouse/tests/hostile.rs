@@ -51,20 +51,22 @@ fn no_answer_makes_it_panic() {
     assert!(whole > 1_000 && refused > 1_000);
 }
 
+/// A text with its length before it.
+fn text(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut length = text.len();
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    [&out, text.as_bytes()].concat()
+}
+
 /// Small answers that say they are large.
 #[test]
 fn small_answers_stay_small() {
     let mut talk = Talk::usual();
-    let text = |text: &str| {
-        let mut out = Vec::new();
-        let mut length = text.len();
-        while length >= 0x80 {
-            out.push(length as u8 | 0x80);
-            length >>= 7;
-        }
-        out.push(length as u8);
-        [&out, text.as_bytes()].concat()
-    };
     let endless = [&[0xff; 8][..], &[0x7f]].concat();
     let long_name = format!("Array(Enum8('{}' = 0))", "n".repeat(100_000));
     let many_names = format!("Enum8('{}' = 0)", "n".repeat(100_000));
@@ -94,6 +96,21 @@ fn small_answers_stay_small() {
     }
     for head in [&[0xff; 20][..], &[0x80], &[0], b"\xff\xff\x03"] {
         assert!(talk.rows_of(reply(200, &[], head)).end.unwrap().is_err());
+    }
+}
+
+/// What describes columns is kept, and read into much more than it takes itself.
+#[test]
+fn columns_are_not_described_at_length() {
+    let mut talk = Talk::usual();
+    for (rings, is_read) in [(1_000, true), (300_000, false)] {
+        let kind = format!("Tuple({}Ring)", "Ring, ".repeat(rings));
+        let body = [vec![1, 1, b'v'], text(&kind)].concat();
+        let answer = talk.rows_of(reply(200, &[], body));
+        match is_read {
+            true => assert_eq!(answer.ok().columns.len(), 1),
+            false => assert_eq!(answer.error().code, "columns_too_long"),
+        }
     }
 }
 
