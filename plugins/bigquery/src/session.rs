@@ -59,14 +59,16 @@ enum Work {
     Run(Run),
     /// Of a catalog, the datasets.
     Listing(Box<Catalog>),
-    /// Its job is being cancelled. What was waited for before may come, too, and is not heard.
-    Cancelling,
+    /// Its job is being cancelled, because of this. What was waited for before may come, too, and is not heard.
+    Cancelling(Error),
 }
 
 /// A statement that was asked.
 struct Run {
     limits: Limits,
     job: Option<JobReference>,
+    /// Only rows are left to be read.
+    has_ended: bool,
     pause_ms: u32,
     into: Sink,
     is_cancelled: bool,
@@ -156,10 +158,10 @@ impl Machine for Session {
             return Ok(());
         };
         match &mut self.jobs[at].work {
-            Work::Cancelling => {}
+            Work::Cancelling(_) => {}
             Work::Run(run) => match run.job.take() {
                 Some(job) => {
-                    let next = self.stop(&job, step);
+                    let next = self.stop(&job, cancelled(), step);
                     self.jobs.swap_remove(at);
                     self.goes_on(id, Ok(next), step);
                 }
@@ -189,7 +191,7 @@ impl Session {
 
     fn heard(&mut self, id: u32, work: Work, heard: Heard, step: &mut Step) -> Result<Next, Error> {
         match (work, heard) {
-            (Work::Cancelling, _) => Err(cancelled()),
+            (Work::Cancelling(because), _) => Err(because),
             (Work::Run(run), Heard::PauseIsOver) => self.results(run, None, step),
             (Work::Run(run), Heard::Answer(outcome)) => self.ran(id, run, outcome, step),
             (Work::DryRun(query, proof), Heard::Answer(outcome)) => {
@@ -283,6 +285,7 @@ impl Session {
         let run = Run {
             limits: query.limits,
             job: None,
+            has_ended: false,
             pause_ms: PAUSE_MS,
             into,
             is_cancelled: false,
@@ -305,7 +308,13 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<Next, Error> {
-        let response = answer(outcome)?;
+        let runs_on = !run.has_ended && may_go_on(&outcome);
+        let response = match (answer(outcome), &run.job) {
+            (Ok(response), _) => response,
+            // Nobody asks after it any more, and what it does is paid for.
+            (Err(error), Some(job)) if runs_on => return Ok(self.stop(job, error, step)),
+            (Err(error), _) => return Err(error),
+        };
         let telling = match &mut run.into {
             Sink::Result(reading) if !run.is_cancelled => Some(Telling {
                 id,
@@ -322,7 +331,7 @@ impl Session {
         }
         if run.is_cancelled {
             return match (results.is_complete(), &run.job) {
-                (false, Some(job)) => Ok(self.stop(job, step)),
+                (false, Some(job)) => Ok(self.stop(job, cancelled(), step)),
                 _ => Err(cancelled()),
             };
         }
@@ -337,6 +346,7 @@ impl Session {
         if let Sink::Catalog(catalog) = &mut run.into {
             catalog.read(&results.kept()?)?;
         }
+        run.has_ended = true;
         let page = results.page_token.filter(|token| !token.is_empty());
         match (page, run.into) {
             (Some(page), into) => self.results(Run { into, ..run }, Some(&page), step),
@@ -345,10 +355,18 @@ impl Session {
         }
     }
 
-    fn stop(&mut self, job: &JobReference, step: &mut Step) -> Next {
+    fn stop(&mut self, job: &JobReference, because: Error, step: &mut Step) -> Next {
         let http = self.number();
         step.request(self.api.cancel(http, job, CANCEL_MS));
-        Some((http, Work::Cancelling))
+        Some((http, Work::Cancelling(because)))
+    }
+}
+
+/// Whether a job may be at work that was asked after and of which nothing was heard.
+fn may_go_on(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
+    match outcome {
+        Ok(response) => matches!(response.status, 408 | 429 | 500..),
+        Err(_) => true,
     }
 }
 

@@ -372,6 +372,48 @@ fn a_job_without_a_name_is_cancelled_when_it_has_one() {
     }
 }
 
+/// A job that may be at work is not left to itself where it cannot be asked after. How it failed is told when BigQuery has heard that.
+#[test]
+fn a_job_that_is_lost_is_cancelled() {
+    let failed = || refuses(400, "invalidQuery", "division by zero: 1 / 0");
+    for (answer, code, is_cancelled) in [
+        (Err(WireFault::Reset), "connection_lost", true),
+        (Err(WireFault::Timeout), "source_timeout", true),
+        (refuses(503, "backendError", "x"), "unavailable", true),
+        (failed(), "sql_error", false),
+        (Err(WireFault::Refused), "connection_refused", true),
+    ] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        talk.hears(0, dry("SELECT")).unwrap();
+        talk.hears(0, waits()).unwrap();
+        talk.wakes();
+        talk.hears(0, answer).unwrap();
+        assert_eq!(talk.asked.len() == 1, is_cancelled, "{code}");
+        if is_cancelled {
+            assert!(talk.asked[0].path.contains("/job_1/cancel?"));
+            assert!(talk.ended(id).is_none(), "{code}");
+            talk.hears(0, failed()).unwrap();
+        }
+        assert_eq!(talk.ended(id).unwrap().error().code, code);
+        talk.rows_of(numbers(1));
+    }
+    // One that has ended is not at work, whatever becomes of its rows.
+    let mut talk = Talk::usual();
+    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+    talk.hears(0, dry("SELECT")).unwrap();
+    let first = page(
+        json!([field("n", "INTEGER")]),
+        &[json!(["1"])],
+        2,
+        Some("a"),
+    );
+    talk.hears(0, reply(first)).unwrap();
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert!(talk.asked.is_empty());
+    assert_eq!(talk.ended(id).unwrap().error().code, "connection_lost");
+}
+
 /// A connection's test asks for the dataset that it names.
 #[test]
 fn a_ping_asks_for_something() {
