@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
 use souk_sdk::json::{self, Kind, Reader, Table, part_or_none};
-use souk_sdk::{Error, HttpFailure, HttpResponse};
+use souk_sdk::{Error, HttpFailure, HttpResponse, Query};
 
 use crate::errors;
 
@@ -175,11 +175,14 @@ pub struct DatasetReference {
     pub dataset_id: String,
 }
 
-/// The answer, where it is one.
-pub fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse, Error> {
+/// The answer, where it is one. `query`: what was asked in it for a caller, whose values may be what is refused.
+pub fn answer(
+    outcome: Result<HttpResponse, HttpFailure>,
+    query: Option<&Query>,
+) -> Result<HttpResponse, Error> {
     match outcome {
         Ok(response) if response.status == 200 => Ok(response),
-        Ok(response) => Err(errors::refused(response)),
+        Ok(response) => Err(errors::refused(response, query)),
         Err(failure) => Err(failure.within("64 MiB")),
     }
 }

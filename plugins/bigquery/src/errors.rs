@@ -4,7 +4,8 @@
 //! missing, is said by the text alone.
 
 use serde::Deserialize;
-use souk_sdk::{Error, HttpResponse};
+use souk_sdk::parameters::callers;
+use souk_sdk::{Error, HttpResponse, Query};
 
 #[derive(Deserialize)]
 struct Body {
@@ -26,14 +27,16 @@ struct Cause {
     location: Option<String>,
 }
 
-/// The error that a response tells which is no answer.
-pub fn refused(response: HttpResponse) -> Error {
+/// The error that a response tells which is no answer. `query`: the caller's.
+pub fn refused(response: HttpResponse, query: Option<&Query>) -> Error {
     let Ok(Body { error: refusal }) = serde_json::from_slice(&response.body) else {
         return foreign(response);
     };
     let cause = refusal.errors.first();
     let reason = cause.map(|cause| cause.reason.as_str()).unwrap_or_default();
-    let error = blame(response.status, reason, &refusal.message);
+    let values = query.map(|query| callers(&query.text, &query.parameters));
+    let values = values.unwrap_or_default();
+    let error = blame(response.status, reason, &refusal.message, &values);
     let code = match reason {
         "" => response.status.to_string(),
         reason => reason.to_owned(),
@@ -50,7 +53,7 @@ pub fn refused(response: HttpResponse) -> Error {
     }
 }
 
-fn blame(status: u16, reason: &str, text: &str) -> Error {
+fn blame(status: u16, reason: &str, text: &str, values: &[String]) -> Error {
     let says = |words: &str| text.contains(words);
     match (status, reason) {
         (_, "rateLimitExceeded" | "jobRateLimitExceeded" | "userRateLimitExceeded") | (429, _) => {
@@ -121,12 +124,25 @@ fn blame(status: u16, reason: &str, text: &str) -> Error {
         (_, "invalidQuery") if says("Syntax error") => {
             Error::source_failed("syntax_error", "BigQuery cannot read the statement")
         }
+        (_, "invalidQuery" | "invalid") if names_one(text, values) => {
+            Error::invalid_request("invalid_value", "BigQuery refused a value")
+        }
         (_, "tableUnavailable" | "backendError") | (502..=504, _) => {
             Error::unavailable("unavailable", "BigQuery is not available at the moment")
         }
         (500.., _) => Error::source_failed("internal_error", "BigQuery failed"),
         _ => Error::source_failed("sql_error", "BigQuery could not run the statement"),
     }
+}
+
+/// `Invalid date: 'x'`, `Could not cast literal "x" to type DATE`, `Bad int64 value: x`.
+fn names_one(text: &str, values: &[String]) -> bool {
+    let is_named = |value: &String| {
+        text.contains(&format!("'{value}'"))
+            || text.contains(&format!("\"{value}\""))
+            || text.ends_with(&format!(": {value}"))
+    };
+    values.iter().any(is_named)
 }
 
 fn too_long() -> Error {

@@ -65,7 +65,7 @@ enum Work {
 
 /// A statement that was asked.
 struct Run {
-    limits: Limits,
+    query: Query,
     job: Option<JobReference>,
     /// Only rows are left to be read.
     has_ended: bool,
@@ -139,7 +139,7 @@ impl Machine for Session {
         let Job { id, work, .. } = self.jobs.swap_remove(at);
         match (work, heard) {
             (Work::Hello, Heard::Answer(outcome)) => {
-                is_select(outcome)?;
+                is_select(outcome, None)?;
                 step.ready();
             }
             (work, heard) => {
@@ -195,12 +195,12 @@ impl Session {
             (Work::Run(run), Heard::PauseIsOver) => self.results(run, None, step),
             (Work::Run(run), Heard::Answer(outcome)) => self.ran(id, run, outcome, step),
             (Work::DryRun(query, proof), Heard::Answer(outcome)) => {
-                is_select(outcome)?;
+                is_select(outcome, Some(&query))?;
                 proof.give(step.now());
-                self.ask(&query, None, Sink::Result(Reading::default()), step)
+                self.ask(query, None, Sink::Result(Reading::default()), step)
             }
             (Work::Listing(mut catalog), Heard::Answer(outcome)) => {
-                let response = answer(outcome)?;
+                let response = answer(outcome, None)?;
                 let mut page: Datasets = read(&response)?;
                 let next = page.next_page_token.take();
                 catalog.listed(page);
@@ -210,7 +210,7 @@ impl Session {
                 }
             }
             (Work::Ping, Heard::Answer(outcome)) => {
-                answer(outcome)?;
+                answer(outcome, None)?;
                 // It has no version, and refuses no write by itself.
                 step.pong(id, PING_SHAPE, None, None);
                 Ok(None)
@@ -228,7 +228,7 @@ impl Session {
     fn query(&mut self, query: Query, step: &mut Step) -> Result<Next, Error> {
         let proof = self.texts.read(&query.text, |_| Ok(Proof::for_good()))?;
         if proof.holds(step.now()) {
-            return self.ask(&query, None, Sink::Result(Reading::default()), step);
+            return self.ask(query, None, Sink::Result(Reading::default()), step);
         }
         let http = self.number();
         step.request(self.api.dry_run(http, &query)?);
@@ -262,7 +262,7 @@ impl Session {
     fn look(&mut self, id: u32, mut catalog: Box<Catalog>, step: &mut Step) -> Result<Next, Error> {
         match catalog.statement(&self.api.project) {
             Some((query, location)) => {
-                self.ask(&query, location.as_deref(), Sink::Catalog(catalog), step)
+                self.ask(query, location.as_deref(), Sink::Catalog(catalog), step)
             }
             None => {
                 let batch = catalog.batch()?;
@@ -275,15 +275,15 @@ impl Session {
 
     fn ask(
         &mut self,
-        query: &Query,
+        query: Query,
         location: Option<&str>,
         into: Sink,
         step: &mut Step,
     ) -> Result<Next, Error> {
         let http = self.number();
-        step.request(self.api.query(http, query, location)?);
+        step.request(self.api.query(http, &query, location)?);
         let run = Run {
-            limits: query.limits,
+            query,
             job: None,
             has_ended: false,
             pause_ms: PAUSE_MS,
@@ -297,7 +297,7 @@ impl Session {
     fn results(&mut self, run: Run, page: Option<&str>, step: &mut Step) -> Result<Next, Error> {
         let http = self.number();
         let job = run.job.as_ref().ok_or_else(malformed)?;
-        step.request(self.api.results(http, job, page, &run.limits));
+        step.request(self.api.results(http, job, page, &run.query.limits));
         Ok(Some((http, Work::Run(run))))
     }
 
@@ -309,7 +309,11 @@ impl Session {
         step: &mut Step,
     ) -> Result<Next, Error> {
         let runs_on = !run.has_ended && may_go_on(&outcome);
-        let response = match (answer(outcome), &run.job) {
+        let asked = match run.into {
+            Sink::Result(_) => Some(&run.query),
+            Sink::Catalog(_) => None,
+        };
+        let response = match (answer(outcome, asked), &run.job) {
             (Ok(response), _) => response,
             // Nobody asks after it any more, and what it does is paid for.
             (Err(error), Some(job)) if runs_on => return Ok(self.stop(job, error, step)),
@@ -318,7 +322,7 @@ impl Session {
         let telling = match &mut run.into {
             Sink::Result(reading) if !run.is_cancelled => Some(Telling {
                 id,
-                limits: &run.limits,
+                limits: &run.query.limits,
                 reading,
                 shapes: &mut self.shapes,
                 step,
@@ -383,9 +387,12 @@ fn nothing(timeout_ms: u32) -> Query {
     }
 }
 
-/// Whether a dry run says that the statement only reads.
-fn is_select(outcome: Result<HttpResponse, HttpFailure>) -> Result<(), Error> {
-    let response = answer(outcome)?;
+/// Whether a dry run says that the statement only reads. `query`: the caller's.
+fn is_select(
+    outcome: Result<HttpResponse, HttpFailure>,
+    query: Option<&Query>,
+) -> Result<(), Error> {
+    let response = answer(outcome, query)?;
     let job: DryJob = read(&response)?;
     match job.statement_type() {
         Some(SELECT) => Ok(()),

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Talk, class_and_code, dry, query, raw, refuses};
 use serde_json::json;
-use souk_sdk::{ErrorClass, WireFault};
+use souk_sdk::{ErrorClass, Value, WireFault};
 use souk_tests::wire::LIMITS;
 
 #[test]
@@ -164,6 +164,45 @@ fn errors_are_blamed_by_their_reason() {
         )
         .error();
     assert_eq!(error.retry_after_ms, Some(7_000));
+}
+
+/// A value that BigQuery cannot read is its caller's where it is named, whether it is a dry run that tells, and the statement's where it is not.
+#[test]
+fn values_are_their_callers() {
+    let text = "SELECT CAST(? AS DATE) FROM t WHERE n = ?\nLIMIT ? OFFSET ?";
+    let (callers, statements) = (
+        (ErrorClass::InvalidRequest, "invalid_value"),
+        (ErrorClass::Source, "sql_error"),
+    );
+    for (said, wanted) in [
+        ("Invalid date: 'x'", callers),
+        (
+            "Could not cast literal \"x\" to type DATE at [1:8]",
+            callers,
+        ),
+        ("Bad int64 value: x", callers),
+        ("Invalid NUMERIC value: 300", callers),
+        ("Invalid date: 'y'", statements),
+        ("Bad int64 value: 51", statements),
+        ("division by zero: 300 / 0", statements),
+        (
+            "Unrecognized name: x",
+            (ErrorClass::Source, "unknown_column"),
+        ),
+    ] {
+        for is_dry in [true, false] {
+            let values = ["x".into(), "300".into()].map(Value::Text);
+            let page = [Value::Int64(51), Value::Int64(0)];
+            let values = values.into_iter().chain(page).collect();
+            let refusal = refuses(400, "invalidQuery", said);
+            let replies = match is_dry {
+                true => vec![refusal],
+                false => vec![dry("SELECT"), refusal],
+            };
+            let answer = Talk::usual().ask(query(text, values, LIMITS), replies);
+            assert_eq!(class_and_code(&answer.error()), wanted, "{said}");
+        }
+    }
 }
 
 /// What is not BigQuery is not the caller's mistake.
