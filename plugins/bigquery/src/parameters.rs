@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use souk_sdk::json::write_text;
 use souk_sdk::parameters::{clock, date, refused};
-use souk_sdk::time::TimeOfDay;
+use souk_sdk::time::{DAY_US, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
 
 /// Digits of `NUMERIC` before and behind the point, and of `BIGNUMERIC`.
@@ -49,7 +49,8 @@ fn typed(value: &Value) -> Result<(&'static str, Option<Cow<'_, str>>), &'static
         Value::Float64(value) => ("FLOAT64", value.to_string().into()),
         Value::Bytes(bytes) => ("BYTES", STANDARD.encode(bytes).into()),
         Value::Date(days) => ("DATE", date(*days)?.to_string().into()),
-        Value::Time(micros) => ("TIME", TimeOfDay(*micros).to_string().into()),
+        Value::Time(micros) if *micros < DAY_US => ("TIME", TimeOfDay(*micros).to_string().into()),
+        Value::Time(_) => return Err("a time before 24:00:00"),
         Value::Timestamp(micros) => ("TIMESTAMP", format!("{}+00:00", clock(*micros)?).into()),
         Value::LocalTimestamp(micros) => ("DATETIME", clock(*micros)?.into()),
     };
@@ -176,6 +177,7 @@ mod tests {
     fn what_does_not_fit_is_the_callers() {
         for value in [
             Value::Date(i32::MAX),
+            Value::Time(DAY_US),
             Value::Timestamp(i64::MIN),
             Value::Decimal("1e5".into()),
         ] {
