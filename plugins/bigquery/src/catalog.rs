@@ -13,13 +13,20 @@ const DATASETS_OF_A_STATEMENT: usize = 50;
 /// No key tells rows apart here: BigQuery lets its owner name one, and does not enforce it. Rows are not counted either: that takes another
 /// view, which is of a whole region and has a privilege of its own.
 const HAS_KEY: bool = false;
+/// What the names of a project's datasets have together, and those of their locations.
+const DATASETS_BYTES_MAX: usize = 4 << 20;
+/// What a name that is kept has beside its letters.
+const NAME_BYTES: usize = 32;
 
 /// A catalog on its way.
 pub struct Catalog {
     filter: SchemaFilter,
     /// Datasets by their location.
     datasets: BTreeMap<Option<String>, Vec<String>>,
+    datasets_bytes: usize,
     fields: Vec<Field>,
+    /// What the fields' texts have together.
+    bytes: usize,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +45,9 @@ impl Catalog {
         Catalog {
             filter,
             datasets: BTreeMap::new(),
+            datasets_bytes: 0,
             fields: Vec::new(),
+            bytes: 0,
         }
     }
 
@@ -47,14 +56,23 @@ impl Catalog {
     }
 
     /// Takes a page of the project's datasets.
-    pub fn listed(&mut self, page: Datasets) {
+    pub fn listed(&mut self, page: Datasets) -> Result<(), Error> {
         for dataset in page.datasets {
             let name = dataset.dataset_reference.dataset_id;
             if self.filter.schemas.is_empty() || self.filter.schemas.contains(&name) {
+                let location = dataset.location.as_ref().map_or(0, String::len);
+                self.datasets_bytes += name.len() + location + NAME_BYTES;
+                if self.datasets_bytes > DATASETS_BYTES_MAX {
+                    return Err(Error::limit_exceeded(
+                        "too_many_datasets",
+                        "the project has more datasets than a catalog is made of: name those that are wanted",
+                    ));
+                }
                 let of_location = self.datasets.entry(dataset.location).or_default();
                 of_location.push(name);
             }
         }
+        Ok(())
     }
 
     /// The next statement, and where it runs. `None`: there is nothing left to ask for.
@@ -117,7 +135,7 @@ impl Catalog {
             let [schema, table, kind, position, name, of_type, nullable] =
                 [schema, table, kind, position, name, of_type, nullable]
                     .map(|cell| values::plain(cell.value));
-            self.fields.push(Field {
+            let field = Field {
                 schema: schema?,
                 table: table?,
                 position: position?.parse().map_err(|_| malformed())?,
@@ -125,7 +143,13 @@ impl Catalog {
                 name: name?,
                 kind: of_type?,
                 nullable: nullable? == "YES",
-            });
+            };
+            let texts = [&field.schema, &field.table, &field.name, &field.kind];
+            self.bytes += texts.map(String::len).iter().sum::<usize>();
+            if self.bytes as u64 > self.filter.limits.bytes_max {
+                return Err(Error::too_many_bytes(self.filter.limits.bytes_max));
+            }
+            self.fields.push(field);
         }
         Ok(())
     }
@@ -138,7 +162,6 @@ impl Catalog {
             .iter()
             .map(|column| ColumnBuilder::new(column.kind))
             .collect();
-        let mut bytes = 0;
         for field in &self.fields {
             let [schema, table, kind, rows, name, of_type, nullable, key] = &mut builders[..]
             else {
@@ -161,10 +184,6 @@ impl Catalog {
                     }
                 }
             }
-            bytes += field.schema.len() + field.table.len() + field.name.len() + field.kind.len();
-        }
-        if bytes as u64 > self.filter.limits.bytes_max {
-            return Err(Error::too_many_bytes(self.filter.limits.bytes_max));
         }
         Ok(Batch {
             rows: self.fields.len() as u32,

@@ -203,7 +203,7 @@ impl Session {
                 let response = answer(outcome, None)?;
                 let mut page: Datasets = read(&response)?;
                 let next = page.next_page_token.take();
-                catalog.listed(page);
+                catalog.listed(page)?;
                 match next.filter(|token| !token.is_empty()) {
                     Some(token) => self.list(catalog, Some(&token), step),
                     None => self.look(id, catalog, step),

@@ -4,6 +4,8 @@ mod common;
 
 use common::{Reply, Talk, body, catalog, field, page, reply};
 use serde_json::{Value as Json, json};
+use souk_sdk::{Limits, Request, SchemaFilter};
+use souk_tests::wire::LIMITS;
 
 fn dataset(name: &str, location: &str) -> Json {
     json!({"datasetReference": {"projectId": "souk-test", "datasetId": name}, "location": location})
@@ -100,4 +102,37 @@ fn a_catalog_may_have_no_fields() {
     );
     let answer = talk.ask(catalog(true), [reply(json!({}))]).ok();
     assert_eq!((answer.rows, answer.columns.len()), (0, 8));
+}
+
+/// What is listed without end is not kept, and what is larger than is allowed is not asked for to its end.
+#[test]
+fn a_catalog_has_an_end() {
+    let mut talk = Talk::usual();
+    let id = talk.submit(catalog(true));
+    let many = vec![dataset(&"d".repeat(1_000), "EU"); 1_000];
+    let endless = json!({"datasets": many, "nextPageToken": "more"});
+    let pages = (0..10).take_while(|_| {
+        talk.hears(0, reply(endless.clone())).unwrap();
+        !talk.asked.is_empty()
+    });
+    assert_eq!(pages.count(), 4);
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(error.code, "too_many_datasets");
+
+    let limits = Limits {
+        bytes_max: 20,
+        ..LIMITS
+    };
+    let small = Request::Schema(SchemaFilter {
+        schemas: vec![],
+        tables: vec![],
+        include_fields: true,
+        limits,
+    });
+    let two = json!({"datasets": [dataset("shop", "EU"), dataset("zoo", "US")]});
+    let fields = [("birds", "name", 1), ("birds", "weight", 2)];
+    let error = Talk::usual()
+        .ask(small, [reply(two), fields_of("shop", &fields)])
+        .error();
+    assert_eq!(error.code, "bytes_limit");
 }
