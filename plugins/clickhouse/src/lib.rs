@@ -1,8 +1,8 @@
 //! ClickHouse as a connector: a state machine over its HTTP interface.
 //!
 //! Start reading at `session` (what is asked, and what comes back); `api` makes requests and reads responses, `statements` puts typed
-//! parameters where the host wrote `?`, `parameters` writes their values, `types` reads the names of types, `values` turns RowBinary into
-//! columns, `catalog` asks for the schema, `errors` says whose fault an error's code is.
+//! parameters where the host wrote `?`, `parameters` writes their values, `head` reads what describes an answer's columns, `types` the names
+//! of types, `values` turns RowBinary into columns, `catalog` asks for the schema, `errors` says whose fault an error's code is.
 //!
 //! **Read-only.** Every statement of a seller's goes with `readonly=1`, which the server holds itself: nothing is written, no setting is
 //! changed, and no table function reads what needs a temporary table. A user whose profile is read-only already is not told what it may
@@ -14,6 +14,7 @@
 mod api;
 mod catalog;
 mod errors;
+mod head;
 mod parameters;
 mod session;
 mod settings;

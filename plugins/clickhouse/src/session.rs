@@ -14,15 +14,12 @@ use std::rc::Rc;
 
 use crate::api::{Api, FORMAT, Profile, texts};
 use crate::errors::ServerError;
+use crate::head::head;
 use crate::settings::{self, Settings};
 use crate::types::Type;
-use crate::values::{Reader, are_texts, malformed, push};
+use crate::values::{Reader, are_texts, push};
 use crate::{catalog, statements};
 
-/// What a result has at most; a server that says more is not believed.
-const COLUMNS_MAX: usize = 16_384;
-/// Names and types of all columns together. What they are read into takes many times as much.
-const DESCRIBED_BYTES_MAX: usize = 1 << 20;
 /// How long the server may take to say what it is.
 const HELLO_MS: u32 = 10_000;
 /// How long it may take to stop a statement: less than the host waits for the end of one that was cancelled.
@@ -481,28 +478,6 @@ fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse, Re
 fn says_its_end(response: &HttpResponse) -> bool {
     let mut names = ["content-length", "transfer-encoding"].into_iter();
     names.any(|name| response.header(name).is_some())
-}
-
-/// Names and types of the columns that an answer begins with.
-fn head<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>, Error> {
-    let count = reader.length()?;
-    if !(1..=COLUMNS_MAX).contains(&count) {
-        return Err(malformed());
-    }
-    let (mut texts, mut bytes) = (Vec::new(), 0);
-    for _ in 0..2 * count {
-        let text = std::str::from_utf8(reader.sized()?).map_err(|_| malformed())?;
-        bytes += text.len();
-        if bytes > DESCRIBED_BYTES_MAX {
-            return Err(Error::limit_exceeded(
-                "columns_too_long",
-                "the names and types of the result's columns are longer than 1 MiB",
-            ));
-        }
-        texts.push(text);
-    }
-    let (names, types) = texts.split_at(count);
-    Ok(names.iter().copied().zip(types.iter().copied()).collect())
 }
 
 /// The rows, in batches.

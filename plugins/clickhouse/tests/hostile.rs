@@ -3,8 +3,9 @@
 mod common;
 
 use common::{SETTINGS, Talk, fails, hello, query, reply};
-use souk_sdk::{Limits, Machine, Request, Value};
+use souk_sdk::{ErrorClass, Limits, Machine, Request, Value};
 use souk_tests::spoilt::Spoiler;
+use souk_tests::talk::class_and_code;
 use souk_tests::wire::LIMITS;
 
 /// How many ways the records are spoilt in.
@@ -139,4 +140,22 @@ fn strange_answers_are_borne() {
     let unknown = souk_sdk::Input::Woken(7);
     talk.step(|session, step| session.receive(unknown, step))
         .unwrap();
+}
+
+/// What a proxy calls a bad request is what the connector has sent, and no value.
+#[test]
+fn a_proxy_refuses_no_value() {
+    for status in [400, 422] {
+        let bound = query("SELECT ?", vec![Value::Text("x".into())], LIMITS);
+        let error = Talk::usual()
+            .ask(bound, reply(status, &[], "<html>nginx"))
+            .error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Source, "no_clickhouse")
+        );
+        let code = status.to_string();
+        assert_eq!(error.source_code.as_deref(), Some(code.as_str()));
+        assert_eq!(error.detail.as_deref(), Some("<html>nginx"));
+    }
 }
