@@ -22,6 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 use souk_api::ApiState;
 use souk_api::observed::Seen;
 use souk_domain::time::Timestamp;
+use souk_store::db::READ_WITHIN;
 use souk_store::idempotency::{self, Kept};
 use souk_store::shares::{self, Taken};
 use souk_store::{AnyConnection, StoreError, deliveries};
@@ -76,10 +77,9 @@ async fn metrics(State(watched): State<Watched>) -> Response {
         shares,
     } = watched;
     // A store that does not answer is told by /readyz; the rest is still worth knowing.
-    let stored = match api.app().db.read().await {
-        Ok(mut read) => Stored::read(&mut read, &shares).await.ok(),
-        Err(_) => None,
-    };
+    let db = &api.app().db;
+    let stored = async { Stored::read(&mut *db.read().await?, &shares).await };
+    let stored = db.answered(READ_WITHIN, stored).await.ok();
     let mut registry = Registry::with_prefix("souk");
     registry.register_collector(Box::new(api.app().sandbox.metrics()));
     registry.register_collector(Box::new(Process::read()));

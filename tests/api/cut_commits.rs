@@ -2,7 +2,7 @@
 //! the books and at work then.
 
 mod background;
-mod runs;
+pub mod runs;
 mod uploads;
 
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const SEEN_WITHIN: Duration = Duration::from_secs(60);
 const GONE: u16 = 410;
 
 /// A host whose store is behind a wire.
-async fn host() -> (CommitWire, TestHost) {
+pub async fn host() -> (CommitWire, TestHost) {
     let cluster = PgCluster::shared().await;
     let wire = CommitWire::to(cluster.port).await;
     let database = cluster.database("SELECT 1").await;

@@ -59,6 +59,7 @@ mod speed;
 mod sql;
 mod sqlite_source;
 mod sqlserver_source;
+mod swallowed;
 mod top_ups;
 mod torn_tls;
 mod tpch;

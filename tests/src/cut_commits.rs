@@ -1,6 +1,6 @@
 //! A wire to PostgreSQL that is cut in the middle of a commit: before the server hears of it, or behind it, with its answer. Whoever sent it learns
 //! the same in both cases, that the connection ended. The server may stay out of reach behind that, or hear of the commit late, or not learn that
-//! its client has gone; and a wire may swallow what is said without an end for anybody.
+//! its client has gone; and a wire may swallow what is said without an end for anybody, a commit or any other question.
 //!
 //! It reads what the client says (version 3 of the protocol, without TLS), in order to know which transaction a commit is of.
 
@@ -48,6 +48,8 @@ enum Fate {
     Forgotten,
     /// Both wait for each other.
     Swallowed,
+    /// The same, until the client has had enough.
+    Unheard,
 }
 
 pub struct CommitWire {
@@ -64,11 +66,12 @@ struct Plan {
     is_away: watch::Sender<bool>,
 }
 
-/// What becomes of the next commit of a transaction that has a statement with this text.
+/// What becomes of the next commit of a transaction that has a statement with this text, or of the statement.
 #[derive(Clone, Copy)]
 struct Planned {
     fate: Fate,
     statement: &'static str,
+    of_commit: bool,
     /// The server is out of reach from then on.
     stays_away: bool,
 }
@@ -119,10 +122,21 @@ impl CommitWire {
         self.plan(Fate::Swallowed, statement, false);
     }
 
+    /// Of the connection on which the next statement with this text is executed neither side hears anything more.
+    pub fn swallow_question(&self, statement: &'static str) {
+        *self.plan.planned() = Some(Planned {
+            fate: Fate::Unheard,
+            statement,
+            of_commit: false,
+            stays_away: false,
+        });
+    }
+
     fn plan(&self, fate: Fate, statement: &'static str, stays_away: bool) {
         *self.plan.planned() = Some(Planned {
             fate,
             statement,
+            of_commit: true,
             stays_away,
         });
     }
@@ -132,7 +146,7 @@ impl CommitWire {
         self.plan.is_away.send_replace(false);
     }
 
-    /// Commits that were cut.
+    /// Commits that were cut, and questions that were swallowed.
     pub fn cuts(&self) -> usize {
         self.plan.cuts.load(SeqCst)
     }
@@ -149,16 +163,22 @@ impl Plan {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What becomes of the commit of a transaction of these statements, once, if that is anything else than usual.
+    /// What becomes of the last of these statements, which are a transaction's or a connection's, once, if that is anything else than usual.
     fn take(&self, statements: &[Vec<u8>]) -> Option<Fate> {
         let mut next = self.planned();
         let Planned {
             fate,
             statement,
+            of_commit,
             stays_away,
         } = (*next)?;
+        let (last, before) = statements.split_last()?;
         let has = |text: &Vec<u8>| contains(text, statement.as_bytes());
-        if !statements.iter().any(has) {
+        let is_meant = match of_commit {
+            true => commits(last) && before.iter().any(has),
+            false => has(last),
+        };
+        if !is_meant {
             return None;
         }
         *next = None;
@@ -190,7 +210,7 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, plan: &Plan) -> io:
                 }
                 dialogue.unread.extend_from_slice(&asked[..count]);
                 while let Some(frame) = dialogue.frame() {
-                    let fate = match dialogue.commits(&frame) {
+                    let fate = match dialogue.executes(&frame) {
                         true => plan.take(&dialogue.statements),
                         false => None,
                     };
@@ -211,6 +231,7 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, plan: &Plan) -> io:
                             let ends = (until_it_ends(client), until_it_ends(server));
                             return tokio::try_join!(ends.0, ends.1).map(drop);
                         }
+                        Some(Fate::Unheard) => return until_it_ends(client).await,
                     }
                 }
             }
@@ -263,7 +284,7 @@ struct Dialogue {
     has_begun: bool,
     /// The texts of prepared statements by their names.
     prepared: HashMap<Vec<u8>, Vec<u8>>,
-    /// Of the transaction that is open.
+    /// Of the transaction that is open, or was last.
     statements: Vec<Vec<u8>>,
     /// What is executed next.
     bound: Vec<u8>,
@@ -300,11 +321,14 @@ impl Dialogue {
         Some(Frame { kind, bytes })
     }
 
-    /// Whether this message commits. Notes what it says else.
-    fn commits(&mut self, frame: &Frame) -> bool {
+    /// Whether this message executes a statement, which is the last one then. Notes what it says else.
+    fn executes(&mut self, frame: &Frame) -> bool {
         let mut texts = frame.texts();
         match (frame.kind, texts.next(), texts.next()) {
-            (b'Q', Some(text), _) => self.executes(text.to_vec()),
+            (b'Q', Some(text), _) => {
+                self.note(text.to_vec());
+                true
+            }
             (b'P', Some(name), Some(text)) => {
                 self.prepared.insert(name.to_vec(), text.to_vec());
                 false
@@ -315,21 +339,23 @@ impl Dialogue {
             }
             (b'E', _, _) => {
                 let bound = std::mem::take(&mut self.bound);
-                self.executes(bound)
+                self.note(bound);
+                true
             }
             _ => false,
         }
     }
 
-    /// The same of a statement that is executed.
-    fn executes(&mut self, text: Vec<u8>) -> bool {
+    fn note(&mut self, text: Vec<u8>) {
         if text.starts_with(b"BEGIN") {
             self.statements.clear();
         }
-        let is_commit = text.trim_ascii().eq_ignore_ascii_case(b"COMMIT");
         self.statements.push(text);
-        is_commit
     }
+}
+
+fn commits(text: &[u8]) -> bool {
+    text.trim_ascii().eq_ignore_ascii_case(b"COMMIT")
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

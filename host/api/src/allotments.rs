@@ -6,6 +6,7 @@
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
+use souk_store::db::READ_WITHIN;
 use souk_store::{AnyConnection, Db, StoreError, usage};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -107,7 +108,7 @@ impl Allotment {
                     let mut read = db.read().await?;
                     allotment.learn(&mut read, now).await
                 };
-                if let Err(error) = learnt.await {
+                if let Err(error) = db.answered(READ_WITHIN, learnt).await {
                     tracing::warn!(%error, "what other hosts counted could not be read; trying again later");
                 }
                 allotment.read_at.store(second, Relaxed);

@@ -28,6 +28,7 @@ use souk_domain::roles::{Permission, Role};
 use souk_domain::sessions::{Token, TokenError};
 use souk_domain::time::Timestamp;
 use souk_store::Cached;
+use souk_store::db::READ_WITHIN;
 use std::sync::Arc;
 
 /// The header that carries a key.
@@ -462,8 +463,9 @@ fn check_grant(principal: &Principal, role: Role, permission: Permission) -> Res
 }
 
 async fn check_exists(state: &ApiState, company: &CompanyId) -> Result<(), Problem> {
-    let mut read = state.db().read().await?;
-    match souk_store::companies::get(&mut read, company).await? {
+    let db = state.db();
+    let found = async { souk_store::companies::get(&mut *db.read().await?, company).await };
+    match db.answered(READ_WITHIN, found).await? {
         Some(_) => Ok(()),
         None => Err(Problem::not_found("company", company.as_str())),
     }

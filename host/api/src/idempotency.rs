@@ -338,7 +338,7 @@ async fn let_go(state: &ApiState, ticket: &Ticket, written: Written) {
 /// Has a handler respond at most once per key.
 pub(crate) async fn respond(mounted: &Arc<Mounted>, request: Request, state: ApiState) -> Response {
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
-        return (mounted.handler)(request, state).await;
+        return mounted.answer(request, state).await;
     };
     let (parts, body) = request.into_parts();
     let read = async {
@@ -353,7 +353,7 @@ pub(crate) async fn respond(mounted: &Arc<Mounted>, request: Request, state: Api
     let handle = |once: Once| {
         let mut request = Request::from_parts(parts, Body::from(bytes));
         request.extensions_mut().insert(once.clone());
-        let response = (mounted.handler)(request, state.clone());
+        let response = mounted.answer(request, state.clone());
         let state = state.clone();
         async move {
             let response = match once.ticket() {

@@ -3,6 +3,11 @@
 use crate::describe::{Description, Erased};
 use crate::observed::Counts;
 use crate::operation::{CompanyRule, Operation};
+use crate::problem::Problem;
+use crate::state::ApiState;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use souk_store::db::READ_WITHIN;
 use std::sync::Arc;
 
 /// An operation in its place: what the gate needs beside the declaration.
@@ -19,6 +24,20 @@ pub struct Mounted {
 }
 
 impl Mounted {
+    /// What its handler answers: 503 where the store does not answer what it reads.
+    pub(crate) fn answer(
+        &self,
+        request: Request,
+        state: ApiState,
+    ) -> impl Future<Output = Response> + Send + use<> {
+        let (store, handled) = (state.clone(), (self.handler)(request, state));
+        async move {
+            let handled = async { Ok::<_, Problem>(handled.await) };
+            let answered = store.db().answered(READ_WITHIN, handled).await;
+            answered.unwrap_or_else(Problem::into_response)
+        }
+    }
+
     /// The company that a path names, when the operation has one there: the raw second segment.
     pub(crate) fn path_company<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self.operation.company {

@@ -280,7 +280,7 @@ async fn respond(
         Some(_) if operation.keeps_answers() => {
             Box::pin(idempotency::respond(mounted, request, state)).await
         }
-        _ => (mounted.handler)(request, state).await,
+        _ => mounted.answer(request, state).await,
     }
 }
 

@@ -14,6 +14,7 @@ use souk_app::detached::to_the_end;
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
+use souk_store::db::SWEPT_WITHIN;
 use souk_store::{AnyConnection, Cache, Cached, Db, StoreError, Topic};
 use souk_store::{
     audit, companies, days, idempotency, nonces, search, sessions, statements, times, usage,
@@ -169,7 +170,7 @@ impl ApiState {
         let db = self.db().clone();
         tokio::spawn(async move {
             loop {
-                if let Err(error) = job(db.clone()).await {
+                if let Err(error) = db.answered(SWEPT_WITHIN, job(db.clone())).await {
                     tracing::warn!(%error, "{failed}; trying again later");
                 }
                 tokio::time::sleep(pause).await;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use souk_domain::time::Timestamp;
+use souk_store::db::SWEPT_WITHIN;
 use souk_store::maturity::{self, Seen};
 use souk_store::{Db, StoreError};
 
@@ -19,7 +20,8 @@ pub fn start(app: &App, age: Duration) {
     tokio::spawn(async move {
         loop {
             let now = app.clock.now();
-            match mature(&app.db, now.before(age), now).await {
+            let matured = mature(&app.db, now.before(age), now);
+            match app.db.answered(SWEPT_WITHIN, matured).await {
                 Ok(0) => {}
                 Ok(sellers) => tracing::info!(sellers, "earnings became payable"),
                 Err(error) => {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
+use souk_store::db::READ_WITHIN;
 pub(crate) use souk_store::leases::Claim;
 use souk_store::{Read, StoreError, Write};
 use tokio::sync::{Notify, watch};
@@ -347,8 +348,11 @@ impl<K: Kind> Loop<K> {
         }
         // Those of who is busy to the bound may come first, so there is a look at as many others.
         let looked_at = 2 * K::IN_FLIGHT_MAX as i64;
-        let mut read = self.app.db.read().await?;
-        let mut due = self.kind.due(&mut read, now, looked_at).await?;
+        let found = async {
+            let mut read = self.app.db.read().await?;
+            self.kind.due(&mut read, now, looked_at).await
+        };
+        let mut due = self.app.db.answered(READ_WITHIN, found).await?;
         due.retain(|piece| {
             let mut concerns = piece.concerns.iter();
             let fits = room > 0

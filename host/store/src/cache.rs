@@ -13,7 +13,8 @@ mod departures;
 mod index;
 
 use crate::changes::{Change, Topic};
-use crate::db::Db;
+use crate::db::{self, Db, READ_WITHIN};
+use crate::error::StoreError;
 use crossbeam_utils::CachePadded;
 use departures::Departures;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
@@ -94,6 +95,8 @@ struct Inner<K: Send, V: Send + Sync> {
     departures: Departures,
     fronts: ThreadLocal<CachePadded<RefCell<Front<K, V>>>>,
     coherent: Arc<AtomicBool>,
+    /// A server answers what is loaded, or not.
+    is_shared: bool,
     shard_max: usize,
     /// Of large values together.
     large_bytes_max: usize,
@@ -182,6 +185,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             departures: Departures::default(),
             fronts: ThreadLocal::new(),
             coherent: db.coherent(),
+            is_shared: db.is_shared(),
             shard_max: entries_max.div_ceil(SHARDS).max(1),
             large_bytes_max,
         });
@@ -232,9 +236,10 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         Some(value)
     }
 
-    /// The cached value, or what `load` reads from the store. An absent value (an error) is not cached.
+    /// The cached value, or what `load` reads from the store, [in time](Db::answered). An absent value (an error) is not cached.
     pub async fn get_or_load<E, F>(&self, key: K, load: impl FnOnce() -> F) -> Result<Cached<V>, E>
     where
+        E: From<StoreError>,
         F: Future<Output = Result<V, E>>,
     {
         if let Some(value) = self.get(&key) {
@@ -242,7 +247,11 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         }
         let epoch = self.epoch();
         // Boxed: most calls find the value, and need not have room for this.
-        let value = Arc::new(Box::pin(load()).await?);
+        let value = match self.inner.is_shared {
+            true => Box::pin(db::answered(READ_WITHIN, load())).await?,
+            false => Box::pin(load()).await?,
+        };
+        let value = Arc::new(value);
         self.keep(key, &value, epoch);
         Ok(Cached(Arc::new(value)))
     }

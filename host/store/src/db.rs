@@ -9,6 +9,7 @@ mod doubt;
 mod lines;
 mod postgres;
 mod reads;
+mod silence;
 mod sqlite;
 mod transaction;
 
@@ -20,12 +21,13 @@ pub(crate) use backlog::{Backlog, Pen};
 use connecting::{prepare, quiet};
 pub(crate) use doubt::{Outcome, number_of};
 use lines::{Lines, Place};
-pub(crate) use postgres::TOLD_WITHIN;
+pub(crate) use postgres::{ANSWERED_WITHIN, TOLD_WITHIN};
+pub use postgres::{READ_WITHIN, SWEPT_WITHIN};
 pub use reads::{Read, hold, holding};
+pub(crate) use silence::{answered, in_time};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyPool, Executor, SqlSafeStr};
-use sqlx_core::transaction::TransactionManager;
+use sqlx::{AnyPool, Executor};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,9 +36,9 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
+pub(crate) use transaction::Turn;
 pub use transaction::Write;
-use transaction::{Manager, Session, Uncommitted};
-pub(crate) use transaction::{Turn, in_time};
+use transaction::{Session, Uncommitted};
 
 /// Transactions of one company that stand in line with others' or are at work: of a file, where one is at work at a time, and of a server.
 const OF_COMPANY_IN_FILE: usize = 1;
@@ -244,19 +246,27 @@ impl Db {
             backlog.caught_up().await?;
         }
         let connection = self.inner.readers.acquire().await?;
-        Ok(Read::new(connection))
+        Ok(Read::new(connection, self.is_shared()))
     }
 
     /// A connection whose statements all see the same instant, however long it takes.
     pub async fn snapshot(&self) -> Result<Read, StoreError> {
         let mut read = self.read().await?;
-        let begin = match self.inner.backend {
-            Backend::Sqlite { .. } => "BEGIN",
-            Backend::Postgres { .. } => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        };
-        Manager::begin(&mut read.connection, Some(begin.into_sql_str())).await?;
-        read.in_transaction = true;
+        read.begin_snapshot().await?;
         Ok(read)
+    }
+
+    /// `work`, if a server answers each thing that it reads within this time; else `work` is given up, as by a client that hangs up, and told as
+    /// [`StoreError::Unavailable`]. What it writes has limits of its own, and a store of this host's own always answers.
+    pub async fn answered<T, E: From<StoreError>>(
+        &self,
+        within: Duration,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        match self.is_shared() {
+            true => answered(within, work).await,
+            false => work.await,
+        }
     }
 
     /// Does `work` in one transaction, which is committed when it returns `Ok` and rolled back when it fails. What it touched is announced

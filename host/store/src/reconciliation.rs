@@ -1,6 +1,6 @@
 //! Proves that the books are right, or finds where they are not. Reads one snapshot and changes nothing.
 
-use crate::db::Db;
+use crate::db::{Db, SWEPT_WITHIN};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::time::{DAY, Timestamp};
@@ -151,6 +151,10 @@ const CHECKS: &[(FindingKind, &str)] = &[
 
 /// Checks everything. Takes time in proportion to the books; readers and writers go on meanwhile.
 pub async fn reconcile(db: &Db, now: Timestamp) -> Result<Reconciliation, StoreError> {
+    db.answered(SWEPT_WITHIN, reconciled(db, now)).await
+}
+
+async fn reconciled(db: &Db, now: Timestamp) -> Result<Reconciliation, StoreError> {
     let mut snapshot = db.snapshot().await?;
     let sum = "SELECT CAST(COALESCE(SUM(balance_cents), 0) AS BIGINT) AS value FROM accounts";
     let mut reconciliation = Reconciliation {
@@ -210,6 +214,10 @@ pub struct Booked {
 
 /// The day that begins at `midnight`, UTC.
 pub async fn day(db: &Db, midnight: Timestamp) -> Result<Day, StoreError> {
+    db.answered(SWEPT_WITHIN, booked_on(db, midnight)).await
+}
+
+async fn booked_on(db: &Db, midnight: Timestamp) -> Result<Day, StoreError> {
     let end = midnight.after(DAY);
     let mut snapshot = db.snapshot().await?;
     let rows = sqlx::query(

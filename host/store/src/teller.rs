@@ -21,7 +21,7 @@ mod recorder;
 mod reservations;
 
 use crate::accounts::{self, Account};
-use crate::db::Db;
+use crate::db::{Db, READ_WITHIN};
 use crate::error::StoreError;
 use crate::executions::{Ended, Run};
 use crate::failures::Reason;
@@ -205,9 +205,12 @@ impl Teller {
         match &self.inner.keeper {
             Keeper::Memory(balances) => Ok(balances.balance(company)),
             Keeper::Rows(_) => {
-                let mut read = self.inner.db.read().await?;
-                let account = Account::Buyer(company.clone());
-                let (balance, held) = accounts::balance_and_held(&mut read, &account).await?;
+                let found = async {
+                    let mut read = self.inner.db.read().await?;
+                    let account = Account::Buyer(company.clone());
+                    accounts::balance_and_held(&mut read, &account).await
+                };
+                let (balance, held) = self.inner.db.answered(READ_WITHIN, found).await?;
                 Ok(Balance {
                     posted: balance.get() / CENTS_PER_CREDIT,
                     held: held.get() / CENTS_PER_CREDIT,

@@ -16,7 +16,7 @@ const RELEASE: &str = "ticket = $4 AND status IS NULL";
 /// Much longer than it takes to let go of a claim, and not as long as one lasts.
 const LET_GO_WITHIN: Duration = Duration::from_secs(15);
 
-async fn execute(buyer: &Company, asset: &str, key: Option<&str>) -> Answer {
+pub async fn execute(buyer: &Company, asset: &str, key: Option<&str>) -> Answer {
     let path = buyer.path(&format!("/assets/{asset}/execute"));
     let header = key.map(|key| ("idempotency-key", key));
     let body = json!({"params": {"seconds": 0}});

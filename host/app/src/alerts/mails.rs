@@ -13,6 +13,7 @@ use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use souk_store::alerts::mails::{self, Mail};
 use souk_store::alerts::{self, Alert, MailStatus};
+use souk_store::db::READ_WITHIN;
 use souk_store::users::{self, UserStatus};
 use tokio::sync::watch;
 
@@ -80,9 +81,11 @@ impl Post {
 
     async fn turn(&mut self, mailer: &Mailer) -> Result<(), StoreError> {
         let now = self.app.clock.now();
-        let mut read = self.app.db.read().await?;
-        let due = mails::due(&mut read, now, PER_COMPANY_MAX, LOOKED_AT_MAX).await?;
-        drop(read);
+        let found = async {
+            let mut read = self.app.db.read().await?;
+            mails::due(&mut read, now, PER_COMPANY_MAX, LOOKED_AT_MAX).await
+        };
+        let due = self.app.db.answered(READ_WITHIN, found).await?;
         let mut allowed = Vec::with_capacity(due.len());
         let mut spent = BTreeSet::new();
         for mail in due {

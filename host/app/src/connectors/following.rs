@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use souk_sandbox::{LoadError, Scope};
 use souk_store::connectors::{self, PLATFORM, canaries};
+use souk_store::db::READ_WITHIN;
 use souk_store::{Change, Topic};
 
 use super::error::ConnectorError;
@@ -111,7 +112,7 @@ async fn follow(app: App) {
         app.connectors.changed.notified().await;
         let reconciled = {
             let _changing = app.connectors.changing.lock().await;
-            reconcile(&app).await
+            app.db.answered(READ_WITHIN, reconcile(&app)).await
         };
         if let Err(error) = reconciled {
             tracing::warn!(%error, "cannot follow a change of connectors; trying again");
@@ -134,7 +135,7 @@ pub async fn loaded_all(app: &App) {
 /// Not under `changing`: nobody who puts a version to work or takes it off waits for files. A version that is stored between the two steps is
 /// compiled once more. Nothing depends on it: a store that is away for a moment stops no host.
 async fn sweep_code(app: &App) {
-    match stored_digests(app).await {
+    match app.db.answered(READ_WITHIN, stored_digests(app)).await {
         Ok(digests) => app.sandbox.keep_code_of(digests).await,
         Err(error) => {
             tracing::warn!(%error, "cannot look for compiled code that nobody needs; with the next change again");

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use souk_domain::ids::{CompanyId, FileId};
 use souk_domain::time::Timestamp;
+use souk_store::db::SWEPT_WITHIN;
 use souk_store::files::{self, File};
 use souk_store::objects::{self, Unnamed};
 use souk_store::{Read, StoreError, Write};
@@ -154,7 +155,9 @@ impl leases::Kind for Upkeep {
 
 impl Upkeep {
     async fn look_at_cache(&self) -> Result<(), StoreError> {
-        let needed = files::uploads(&mut *self.app.db.read().await?).await?;
+        let db = &self.app.db;
+        let found = async { files::uploads(&mut *db.read().await?).await };
+        let needed = db.answered(SWEPT_WITHIN, found).await?;
         let needed: HashSet<(String, String)> = needed.into_iter().collect();
         self.shared.cache.retain(&needed).await;
         Ok(())
@@ -182,7 +185,9 @@ impl Upkeep {
 
     /// How many were brought, and how many were not.
     async fn bring(&self) -> Result<(usize, usize), FileError> {
-        let all = files::all(&mut *self.app.db.read().await?).await?;
+        let db = &self.app.db;
+        let found = async { files::all(&mut *db.read().await?).await };
+        let all = db.answered(SWEPT_WITHIN, found).await?;
         let (mut brought, mut left) = (0, 0);
         for (company, file) in all {
             let original = Place::of(&self.app.files_dir, &company, &file.upload_id);

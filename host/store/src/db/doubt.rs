@@ -1,6 +1,7 @@
 //! A transaction whose commit was not answered, because the connection ended in the middle of it: whether it went through.
 
 use souk_domain::ids::AuditId;
+use sqlx::any::AnyRow;
 
 use super::{Db, Purpose, Write, in_time, postgres};
 use crate::audit;
@@ -30,11 +31,14 @@ pub(crate) async fn number_of(write: &mut Write) -> Result<Option<String>, Store
 impl Db {
     /// What became of the transaction that a server knows by this [number](number_of): for work that leaves no lines. One that is open is not waited for.
     pub(crate) async fn outcome(&self, number: &str) -> Result<Outcome, StoreError> {
-        let mut read = self.read().await?;
-        let row = sqlx::query("SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)) AS status")
-            .bind(number)
-            .fetch_one(&mut *read)
-            .await?;
+        let asked = async {
+            let mut read = self.read().await?;
+            let status =
+                sqlx::query("SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8)) AS status")
+                    .bind(number);
+            Ok::<AnyRow, StoreError>(status.fetch_one(&mut *read).await?)
+        };
+        let row = self.answered(postgres::ANSWERED_WITHIN, asked).await?;
         Ok(match row.text_opt("status")?.as_deref() {
             Some("committed") => Outcome::Committed,
             Some("in progress") => Outcome::Open,

@@ -3,7 +3,7 @@
 //! A network can lose a connection without telling its ends. The server then keeps the locks of what was under way, and whoever tries again
 //! waits for them; the host waits for an answer that does not come. So the server ends a transaction that its client has left
 //! alone ([`WRITER`]), sooner than anybody gives up waiting for its locks, and the host ends a connection that does not answer
-//! ([`ANSWERED_WITHIN`], [`WRITTEN_WITHIN`]), later than the server may have reason to keep it waiting.
+//! ([`ANSWERED_WITHIN`], [`WRITTEN_WITHIN`], [`READ_WITHIN`]), later than the server may have reason to keep it waiting.
 
 use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
@@ -32,13 +32,19 @@ pub(super) const WRITER: &[&str] = &[
     "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'",
 ];
 
-/// What begins or ends a transaction: it waits for no lock but for the disk, and for a standby where there is one.
-pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
+/// What begins or ends a transaction, and what takes no time to be found: it waits for no lock but for the disk, and for a standby where there is one.
+pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// What is done in one transaction, the time for locks of several statements included. Of what is large each has its part; migrations take as long as
 /// they take.
 pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(120);
 /// The same of the teller: a handful of statements, each of which waits for locks at most once.
 pub(crate) const TOLD_WITHIN: Duration = Duration::from_secs(60);
+/// What somebody waits for is read in tenths of a second, one thing after the other: so long after the last of them it is not answered any more.
+pub const READ_WITHIN: Duration = Duration::from_secs(30);
+/// What nobody waits for, or reads whole tables: forgetting, counting, proving the books.
+pub const SWEPT_WITHIN: Duration = Duration::from_secs(600);
+/// A connection is given back when what it was asked last has ended, whether or not somebody waits for that; within this time, or it is thrown away.
+pub(super) const GIVEN_BACK_WITHIN: Duration = READ_WITHIN;
 
 /// Connects once, and waits for a server that is not there yet, or still starts, for as long as `patience` lasts. Says in one sentence why it
 /// cannot be used.

@@ -2,14 +2,15 @@
 //! more goes on to its end, so a place is not free until every connection is back by which its owner has read. Knows no companies. Start reading at
 //! [`holding`].
 
+use super::postgres::ANSWERED_WITHIN;
+use super::silence::{Asked, give_back, in_time, silent};
 use super::transaction::Manager;
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection};
+use sqlx::{Any, AnyConnection, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
-use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
 tokio::task_local! {
@@ -38,34 +39,54 @@ fn held() -> Option<Arc<OwnedSemaphorePermit>> {
 
 /// A connection for reading.
 pub struct Read {
-    pub(super) connection: PoolConnection<Any>,
-    pub(super) in_transaction: bool,
+    connection: PoolConnection<Any>,
+    in_transaction: bool,
     /// Of whoever reads by it.
     place: Option<Arc<OwnedSemaphorePermit>>,
+    /// When it was asked last, if a server answers.
+    asked: Option<Arc<Asked>>,
 }
 
 impl Read {
-    pub(super) fn new(connection: PoolConnection<Any>) -> Read {
+    pub(super) fn new(connection: PoolConnection<Any>, is_shared: bool) -> Read {
         Read {
             connection,
             in_transaction: false,
             place: held(),
+            asked: is_shared.then(Asked::begin),
         }
+    }
+
+    /// Sees the store as of one instant from now on.
+    pub(super) async fn begin_snapshot(&mut self) -> Result<(), sqlx::Error> {
+        let (begin, limit) = match self.asked {
+            None => ("BEGIN", None),
+            Some(_) => (
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                Some(ANSWERED_WITHIN),
+            ),
+        };
+        let begun = Manager::begin(&mut self.connection, Some(begin.into_sql_str()));
+        let begun = in_time(limit, begun).await;
+        begun.unwrap_or_else(|| Err(silent()))?;
+        self.in_transaction = true;
+        Ok(())
     }
 }
 
 impl Drop for Read {
     fn drop(&mut self) {
+        let is_shared = self.asked.is_some();
+        let is_overdue = self.asked.as_ref().is_some_and(|asked| asked.is_overdue());
+        if is_overdue {
+            return self.connection.close_on_drop();
+        }
         if self.in_transaction {
             Manager::start_rollback(&mut self.connection);
         }
-        // As the connection would be given back by itself, which is when whatever it was asked has ended.
-        if let (Some(place), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
-            let given_back = self.connection.return_to_pool();
-            runtime.spawn(async move {
-                given_back.await;
-                drop(place);
-            });
+        let place = self.place.take();
+        if is_shared || place.is_some() {
+            give_back(&mut self.connection, is_shared, place);
         }
     }
 }
@@ -79,6 +100,9 @@ impl Deref for Read {
 
 impl DerefMut for Read {
     fn deref_mut(&mut self) -> &mut AnyConnection {
+        if let Some(asked) = &self.asked {
+            asked.again();
+        }
         &mut self.connection
     }
 }

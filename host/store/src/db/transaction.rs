@@ -1,6 +1,7 @@
 //! A transaction: the right to begin one, what is noted while it runs, and how it ends.
 
 use super::backlog::Pen;
+use super::silence::{give_back, in_time, silent};
 use super::{postgres, sqlite};
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, BalanceChange, Changes, Topic};
@@ -10,7 +11,6 @@ use souk_domain::money::UsdCents;
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyConnection, Database, Executor, SqlSafeStr, SqliteConnection};
 use sqlx_core::transaction::TransactionManager;
-use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,23 +136,6 @@ impl Turn {
         }
         result
     }
-}
-
-/// What becomes of `work` within its [limit](Write::limit), if there is one.
-pub(crate) async fn in_time<T>(
-    limit: Option<Duration>,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
-        None => Some(work.await),
-    }
-}
-
-/// Of a server that has not answered in time.
-fn silent() -> sqlx::Error {
-    let message = "PostgreSQL does not answer";
-    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
 /// How far a transaction is.
@@ -302,6 +285,9 @@ impl Drop for Write {
             (Stage::Open, Some(connection)) => Manager::start_rollback(connection),
             (Stage::OpenByScript, _) => self.session.discard(),
             _ => {}
+        }
+        if let Session::Pooled(Some(connection)) = &mut self.session {
+            give_back(connection, true, ());
         }
     }
 }

@@ -7,7 +7,7 @@ use super::balance::HoldError;
 use super::hold::{Hold, HoldRequest, Op, Release};
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
-use crate::db::{self, Db, TOLD_WITHIN, Write, in_time};
+use crate::db::{self, ANSWERED_WITHIN, Db, TOLD_WITHIN, Write, in_time};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
@@ -47,7 +47,8 @@ async fn run(db: Db, ops: mpsc::WeakUnboundedSender<Op>, mut queue: mpsc::Unboun
                     return;
                 }
             }
-            _ = sweep.tick() => match expired(&db).await {
+            // Whoever reserves waits behind it.
+            _ = sweep.tick() => match db.answered(ANSWERED_WITHIN, expired(&db)).await {
                 Ok(releases) => batch.extend(releases),
                 Err(error) => tracing::warn!(%error, "expired holds could not be looked for"),
             },

@@ -6,3 +6,4 @@ mod support;
 mod companies;
 mod ground;
 mod keys;
+mod server;

@@ -1,0 +1,65 @@
+//! A store that is a server's: who hangs up in the middle, and connections that a network has lost.
+
+#[allow(dead_code)] // Of the wire only what is done to single statements.
+#[path = "../../../../tests/src/cut_commits.rs"]
+mod cut_commits;
+
+use crate::support::postgres;
+use cut_commits::CommitWire;
+use souk_store::{Db, OpenOptions, StoreError};
+use std::time::{Duration, Instant};
+
+/// A connection is given back within half a minute; a loaded machine gets a multiple.
+const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(120);
+
+const UNHEARD: &str = "SELECT CAST(7 AS BIGINT) AS unheard";
+
+/// Does `work` until what it asks is swallowed; then nobody waits for it any more.
+async fn hang_up(wire: &CommitWire, work: impl Future<Output = Result<(), StoreError>>) {
+    let before = wire.cuts();
+    wire.swallow_question(UNHEARD);
+    let is_swallowed = async {
+        while wire.cuts() == before {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = work => panic!("{ended:?}"),
+        () = is_swallowed => {}
+    }
+}
+
+/// Of a connection that a network has lost the place in its pool is free again, though whoever used it has hung up.
+#[tokio::test]
+async fn a_lost_connection_takes_up_no_place_for_good() {
+    let store = postgres().await;
+    let (server, rest) = store.url.rsplit_once(':').unwrap();
+    let (port, database) = rest.split_once('/').unwrap();
+    let wire = CommitWire::to(port.parse().unwrap()).await;
+    // What is said within TLS nobody else can read.
+    let url = format!("{server}:{}/{database}?sslmode=disable", wire.port);
+    let options = OpenOptions {
+        connections: 1,
+        ..OpenOptions::new(url)
+    };
+    let db = Db::open(&options).await.unwrap();
+    let read = async {
+        let mut read = db.read().await?;
+        sqlx::query(UNHEARD).execute(&mut *read).await?;
+        Ok(())
+    };
+    hang_up(&wire, read).await;
+    let write = db.write(async |write| -> Result<(), StoreError> {
+        sqlx::query(UNHEARD).execute(&mut **write).await?;
+        Ok(())
+    });
+    hang_up(&wire, write).await;
+    let begun = Instant::now();
+    while let Err(error) = db.ping().await {
+        assert!(begun.elapsed() < GIVEN_BACK_WITHIN, "{error}");
+    }
+    while let Err(error) = db.write(async |_| Ok::<_, StoreError>(())).await {
+        assert!(begun.elapsed() < GIVEN_BACK_WITHIN, "{error}");
+    }
+}
