@@ -40,18 +40,28 @@ fn held() -> Option<Arc<OwnedSemaphorePermit>> {
 /// A connection for reading.
 pub struct Read {
     connection: PoolConnection<Any>,
-    in_transaction: bool,
+    view: View,
     /// Of whoever reads by it.
     place: Option<Arc<OwnedSemaphorePermit>>,
     /// When it was asked last, if a server answers.
     asked: Option<Arc<Asked>>,
 }
 
+/// As of when it sees the store.
+#[derive(Clone, Copy)]
+enum View {
+    /// As of each statement.
+    Latest,
+    /// As of one instant, if somebody still waits for that.
+    Begins,
+    Snapshot,
+}
+
 impl Read {
     pub(super) fn new(connection: PoolConnection<Any>, is_shared: bool) -> Read {
         Read {
             connection,
-            in_transaction: false,
+            view: View::Latest,
             place: held(),
             asked: is_shared.then(Asked::begin),
         }
@@ -66,10 +76,11 @@ impl Read {
                 Some(ANSWERED_WITHIN),
             ),
         };
+        self.view = View::Begins;
         let begun = Manager::begin(&mut self.connection, Some(begin.into_sql_str()));
         let begun = in_time(limit, begun).await;
         begun.unwrap_or_else(|| Err(silent()))?;
-        self.in_transaction = true;
+        self.view = View::Snapshot;
         Ok(())
     }
 }
@@ -78,10 +89,13 @@ impl Drop for Read {
     fn drop(&mut self) {
         let is_shared = self.asked.is_some();
         let is_overdue = self.asked.as_ref().is_some_and(|asked| asked.is_overdue());
-        if is_overdue {
+        // What begins a snapshot may be on its way to the server, of which sqlx knows nothing yet: whoever had the connection next would see the store as of
+        // then, for as long as the connection lasts. (SQLite's thread undoes what nobody waits for.)
+        let begins = is_shared && matches!(self.view, View::Begins);
+        if begins || is_overdue {
             return self.connection.close_on_drop();
         }
-        if self.in_transaction {
+        if let View::Snapshot = self.view {
             Manager::start_rollback(&mut self.connection);
         }
         let place = self.place.take();

@@ -102,6 +102,7 @@ impl Turn {
     pub(super) async fn try_begin(mut self) -> Result<Write, sqlx::Error> {
         let begin = self.begin.map(SqlSafeStr::into_sql_str);
         let limit = self.write.limit(postgres::ANSWERED_WITHIN);
+        self.write.stage = Stage::Begins;
         let connection = self.write.session.get_mut();
         let connection = connection.ok_or(sqlx::Error::WorkerCrashed)?;
         let begun = in_time(limit, Manager::begin(connection, begin)).await;
@@ -142,6 +143,8 @@ impl Turn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Before,
+    /// What begins it is on its way, if somebody still waits for that.
+    Begins,
     Open,
     /// Begun by a script, which sqlx does not know of.
     OpenByScript,
@@ -280,6 +283,8 @@ impl From<StoreError> for Uncommitted {
 impl Drop for Write {
     fn drop(&mut self) {
         match (self.stage, self.session.get_mut()) {
+            // Of what is on its way to a server sqlx knows nothing yet, and undoes nothing.
+            (Stage::Begins, _) if self.shared => self.session.discard(),
             // Whoever gave it back to its pool would wait for its answer.
             (Stage::Open, _) if self.is_lost => self.session.discard(),
             (Stage::Open, Some(connection)) => Manager::start_rollback(connection),

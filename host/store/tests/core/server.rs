@@ -4,13 +4,53 @@
 #[path = "../../../../tests/src/cut_commits.rs"]
 mod cut_commits;
 
-use crate::support::postgres;
+use crate::support::{company, postgres};
 use cut_commits::CommitWire;
-use souk_store::{Db, OpenOptions, StoreError};
+use souk_store::{Db, Fields, OpenOptions, StoreError};
 use std::time::{Duration, Instant};
 
 /// A connection is given back within half a minute; a loaded machine gets a multiple.
 const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(120);
+
+async fn number(db: &Db, sql: &'static str) -> i64 {
+    let mut read = db.read().await.unwrap();
+    let row = sqlx::query(sql).fetch_one(&mut *read).await.unwrap();
+    row.number("n").unwrap()
+}
+
+/// Whoever gives a snapshot up while it begins leaves nothing of it behind: who reads by that connection next sees what is committed.
+#[tokio::test]
+async fn a_snapshot_that_is_given_up_is_nobody_elses() {
+    const COMPANIES: &str = "SELECT COUNT(*) AS n FROM companies";
+    let store = postgres().await;
+    let options = OpenOptions {
+        connections: 1,
+        ..OpenOptions::new(&store.url)
+    };
+    let reader = Db::open(&options).await.unwrap();
+    // Given up after one step, after two, and so on, until it has begun.
+    for steps in 1.. {
+        let mut snapshot = Box::pin(reader.snapshot());
+        let mut has_begun = false;
+        for _ in 0..steps {
+            has_begun = futures_util::poll!(&mut snapshot).is_ready();
+            if has_begun {
+                break;
+            }
+            // What it has asked is answered meanwhile.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        drop(snapshot);
+        let before = number(&reader, COMPANIES).await;
+        company(&store.db, &format!("c{steps}")).await;
+        let after = number(&reader, COMPANIES).await;
+        assert_eq!(after, before + 1, "after {steps} steps");
+        if has_begun {
+            assert!(steps > 1, "it was never given up");
+            break;
+        }
+    }
+}
 
 const UNHEARD: &str = "SELECT CAST(7 AS BIGINT) AS unheard";
 
