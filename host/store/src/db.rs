@@ -282,6 +282,7 @@ impl Db {
     ) -> Result<T, E> {
         let place = Box::pin(self.stand_in_line()).await?;
         let mut write = self.begin(Purpose::Any).await?;
+        write.keep(place.clone());
         let under_way = UnderWay {
             db: self,
             place,
@@ -527,7 +528,8 @@ impl UnderWay<'_> {
 }
 
 impl Drop for UnderWay<'_> {
-    /// Whoever waited for it has gone. What a file's writer was told goes on all the same, and until that has ended so does the company's turn.
+    /// Whoever waited for it has gone. What a file's writer was told goes on all the same, and until that has ended so does the company's turn. (At a server
+    /// the transaction itself has it until then.)
     fn drop(&mut self) {
         if let (Some(place), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
             let (db, begun) = (self.db.clone(), self.begun);

@@ -21,8 +21,8 @@ pub(super) struct Lines {
 /// time at least.
 const BRIEF: Duration = Duration::from_millis(10);
 
-/// While a transaction has it, its company has one less.
-pub(super) type Place = OwnedSemaphorePermit;
+/// While anybody has it, its company has one less.
+pub(super) type Place = Arc<OwnedSemaphorePermit>;
 
 /// Gives a place back after a transaction that took so long.
 pub(super) fn give_back(place: Place, took: Duration) {
@@ -45,7 +45,7 @@ impl Lines {
     /// Waits until only others are before this one. `None`: nobody closes lines.
     pub async fn stand(&self, party: &Party) -> Option<Place> {
         let line = self.line(party);
-        line.acquire_owned().await.ok()
+        line.acquire_owned().await.ok().map(Arc::new)
     }
 
     fn line(&self, party: &Party) -> Arc<Semaphore> {

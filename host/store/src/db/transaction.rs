@@ -14,7 +14,7 @@ use sqlx_core::transaction::TransactionManager;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 
 pub(super) type Manager = <Any as Database>::TransactionManager;
 
@@ -88,6 +88,7 @@ impl Turn {
             credited: Vec::new(),
             stage: Stage::Before,
             is_lost: false,
+            place: None,
             _pen: pen,
         };
         Self { begin, write }
@@ -161,6 +162,8 @@ pub struct Write {
     stage: Stage,
     /// The server does not answer.
     is_lost: bool,
+    /// Of whoever gives it up, until a server has undone it.
+    place: Option<Arc<OwnedSemaphorePermit>>,
     /// No charges are logged meanwhile.
     _pen: Option<Pen>,
 }
@@ -175,6 +178,11 @@ impl Write {
     pub(crate) fn limit(&self, of_server: Duration) -> Option<Duration> {
         // A store of this host's own always answers.
         self.shared.then_some(of_server)
+    }
+
+    /// Whoever has this place has it until this transaction has ended, whether or not he waits for that.
+    pub(super) fn keep(&mut self, place: Option<Arc<OwnedSemaphorePermit>>) {
+        self.place = place;
     }
 
     /// What was done in this transaction [in time](in_time). A connection that does not answer is thrown away, and nothing of it is committed.
@@ -292,7 +300,8 @@ impl Drop for Write {
             _ => {}
         }
         if let Session::Pooled(Some(connection)) = &mut self.session {
-            give_back(connection, true, ());
+            let place = self.place.take().filter(|_| self.stage == Stage::Open);
+            give_back(connection, true, place);
         }
     }
 }

@@ -6,7 +6,11 @@ mod cut_commits;
 
 use crate::support::{company, postgres};
 use cut_commits::CommitWire;
+use souk_domain::actors::Actor;
+use souk_store::audit::{self, Act, ActedBy};
+use souk_store::founding::Founded;
 use souk_store::{Db, Fields, OpenOptions, StoreError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A connection is given back within half a minute; a loaded machine gets a multiple.
@@ -50,6 +54,58 @@ async fn a_snapshot_that_is_given_up_is_nobody_elses() {
             break;
         }
     }
+}
+
+/// Longer than it takes to begin a few, and shorter than a writer waits for its turn.
+const SLEEPS: &str = "SELECT CAST(pg_sleep(3) AS TEXT) AS slept";
+const ASLEEP: &str = "
+    SELECT COUNT(*) AS n
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT CAST(pg_sleep(3)%'";
+/// Transactions that one company may have at work at a server.
+const OF_COMPANY: i64 = 4;
+
+fn act(founded: &Founded) -> Arc<Act> {
+    let company = &founded.company.id;
+    let by = ActedBy {
+        company: company.clone(),
+        actor: Actor::from(founded.key.id.clone()),
+        user: None,
+        role: 4,
+    };
+    Arc::new(Act {
+        company: Some(company.clone()),
+        by: Some(by),
+        ..(*Act::command("test", "/")).clone()
+    })
+}
+
+/// A company whose clients hang up has no more transactions at work at a server than one whose clients wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_hangs_up_keeps_the_place_of_what_a_server_goes_on_with() {
+    let store = postgres().await;
+    let founded = company(&store.db, "acme").await;
+    for asleep in 1..=OF_COMPANY {
+        let sleeps = store.db.write(async |write| -> Result<(), StoreError> {
+            sqlx::query(SLEEPS).execute(&mut **write).await?;
+            Ok(())
+        });
+        let is_asleep = async {
+            while number(&store.db, ASLEEP).await < asleep {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = audit::acting(act(&founded), sleeps) => panic!("it ended at once"),
+            () = is_asleep => {}
+        }
+    }
+    let next = store
+        .db
+        .write(async |_| -> Result<_, StoreError> { Ok(number(&store.db, ASLEEP).await) });
+    let asleep = audit::acting(act(&founded), next).await.unwrap();
+    assert!(asleep < OF_COMPANY, "{asleep} beside the next");
 }
 
 const UNHEARD: &str = "SELECT CAST(7 AS BIGINT) AS unheard";
