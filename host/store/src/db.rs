@@ -43,6 +43,8 @@ use transaction::{Session, Uncommitted};
 /// Transactions of one company that stand in line with others' or are at work: of a file, where one is at work at a time, and of a server.
 const OF_COMPANY_IN_FILE: usize = 1;
 const OF_COMPANY_AT_SERVER: usize = 4;
+/// The teller's connections to a server: one that books, one that reserves, one that is just being given back.
+const OF_TELLER: u32 = 3;
 /// A transaction that takes longer keeps others waiting: it is named in the log.
 const LONG: Duration = Duration::from_secs(1);
 
@@ -205,9 +207,9 @@ impl Db {
         };
         let readers = pool(postgres::EACH).connect_with(connect.clone()).await?;
         let writers = pool(postgres::WRITER).connect_lazy_with(connect.clone());
-        // One that books, one that reserves, one that is just being given back. Not tested before use: the teller tries again anyway.
+        // Not tested before use: where one has ended another one is taken.
         let teller = pool(postgres::WRITER)
-            .max_connections(3)
+            .max_connections(OF_TELLER)
             .test_before_acquire(false)
             .connect_lazy_with(connect.clone());
         let changes = Changes::new(false);
@@ -366,12 +368,13 @@ impl Db {
 
     async fn begin(&self, purpose: Purpose) -> Result<Write, StoreError> {
         let begun = async {
-            match self.turn(purpose).await?.try_begin().await {
-                Err(sqlx::Error::InvalidSavePointStatement) => {
-                    self.turn(purpose).await?.begin().await
+            for _ in 0..OF_TELLER {
+                match self.turn(purpose).await?.try_begin().await {
+                    Err(error) if transaction::had_ended(&error) => {}
+                    begun => return Ok(begun?),
                 }
-                begun => Ok(begun?),
             }
+            self.turn(purpose).await?.begin().await
         };
         Box::pin(begun).await
     }

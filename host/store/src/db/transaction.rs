@@ -11,6 +11,7 @@ use souk_domain::money::UsdCents;
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyConnection, Database, Executor, SqlSafeStr, SqliteConnection};
 use sqlx_core::transaction::TransactionManager;
+use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,8 +99,7 @@ impl Turn {
         Ok(self.try_begin().await?)
     }
 
-    /// [`sqlx::Error::InvalidSavePointStatement`]: SQLite has undone the transaction before this by itself, for want of room say, and sqlx does not
-    /// know. The connection was thrown away, and whoever takes another turn has a new one.
+    /// Where this fails the connection was thrown away, and whoever takes another turn has a new one.
     pub(super) async fn try_begin(mut self) -> Result<Write, sqlx::Error> {
         let begin = self.begin.map(SqlSafeStr::into_sql_str);
         let limit = self.write.limit(postgres::ANSWERED_WITHIN);
@@ -137,6 +137,22 @@ impl Turn {
             self.write.stage = Stage::Over;
         }
         result
+    }
+}
+
+/// Whether what began a transaction has found the connection at its end, or in the middle of another transaction: nothing has been done, and whoever takes
+/// another turn has another connection.
+pub(super) fn had_ended(error: &sqlx::Error) -> bool {
+    match error {
+        // SQLite has undone the transaction before this one by itself, for want of room say, and sqlx does not know.
+        sqlx::Error::InvalidSavePointStatement => true,
+        // One that is silent is not tried again: others would be, too.
+        sqlx::Error::Io(error) => error.kind() != io::ErrorKind::TimedOut,
+        // The server has said that it ends it: it is stopped, or the connection was idle for too long.
+        sqlx::Error::Database(error) => error
+            .code()
+            .is_some_and(|code| code.starts_with("57P") || code == "25P03"),
+        _ => false,
     }
 }
 

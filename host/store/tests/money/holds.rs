@@ -1,10 +1,11 @@
 //! Reserved credits: races, crashes, expiry, several hosts.
 
 use crate::support::{assert_settled, credits, later, market, open, postgres, stores};
-use souk_store::db;
+use futures_util::future::join_all;
 use souk_store::executions::Billing;
 use souk_store::reconciliation::reconcile;
 use souk_store::teller::{Balance, HoldError, HoldRequest, PostError, Receipt, Teller};
+use souk_store::{StoreError, db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -216,6 +217,33 @@ async fn expired_holds_cannot_be_posted() {
         }
     );
     assert_settled(&store.db, &teller).await;
+}
+
+/// A server that was restarted has ended all of the teller's connections: whoever reserves or is charged then does not hear of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_was_restarted_refuses_no_hold() {
+    const END_ALL: &str = "
+        SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT)
+        FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let store = postgres().await;
+    let market = market(&store.db, 100).await;
+    let teller = Teller::open(&store.db).await.unwrap();
+    let admin = open(&store.url).await;
+    for _ in 0..3 {
+        // As many connections as it may have.
+        join_all((0..16).map(|_| market.charge(&teller, 1))).await;
+        let ended = admin.write(async |write| -> Result<(), StoreError> {
+            sqlx::query(END_ALL).execute(&mut **write).await?;
+            Ok(())
+        });
+        ended.await.unwrap();
+        let run = market.run(Billing::Charged);
+        let hold = market.hold(&teller, 1, &run).await;
+        drop(hold.expect("reserved"));
+    }
+    assert_settled(&store.db, &teller).await;
+    assert_eq!(teller.balance(&market.buyer).await.unwrap().posted, 52);
 }
 
 /// Two hosts that share a store and charge the same buyer at once never overspend, and lose nothing.
