@@ -86,6 +86,8 @@ async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
     let mut flushes = Vec::new();
     for op in batch {
         match op {
+            // Who has gone meanwhile needs none. There may be many, where the store stood still.
+            Op::Reserve { reply, .. } if reply.is_closed() => {}
             Op::Reserve { request, reply } => requests.push((request, reply)),
             Op::Release { execution, buyer } => releases.push((execution, buyer)),
             Op::Flush(done) => flushes.push(done),

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use souk_store::executions::Billing;
 use souk_store::reconciliation::reconcile;
 use souk_store::teller::{Balance, HoldError, HoldRequest, PostError, Receipt, Teller};
-use souk_store::{StoreError, db};
+use souk_store::{Fields, StoreError, db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -216,6 +216,61 @@ async fn expired_holds_cannot_be_posted() {
             held: 0
         }
     );
+    assert_settled(&store.db, &teller).await;
+}
+
+/// For whoever has gone before it was his turn nothing is reserved: where the store stood still there may be many.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_reserved_for_whoever_has_gone() {
+    const WAITING: &str = "
+        SELECT COUNT(*) AS n
+        FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let store = postgres().await;
+    let market = market(&store.db, 10).await;
+    let teller = Teller::open(&store.db).await.unwrap();
+    let execute = async |sql: &'static str| {
+        let executed = store.db.write(async |write| -> Result<(), StoreError> {
+            sqlx::query(sql).execute(&mut **write).await?;
+            Ok(())
+        });
+        executed.await.unwrap();
+    };
+    execute("CREATE TABLE reserved (id TEXT)").await;
+    execute(
+        "CREATE FUNCTION note_hold() RETURNS TRIGGER LANGUAGE plpgsql
+         AS 'BEGIN INSERT INTO reserved VALUES (NEW.id); RETURN NEW; END'",
+    )
+    .await;
+    execute("CREATE TRIGGER notes AFTER INSERT ON holds FOR EACH ROW EXECUTE FUNCTION note_hold()")
+        .await;
+    let number = async |sql: &'static str| {
+        let mut read = store.db.read().await.unwrap();
+        let row = sqlx::query(sql).fetch_one(&mut *read).await.unwrap();
+        row.number("n").unwrap()
+    };
+    let runs: Vec<_> = (0..6).map(|_| market.run(Billing::Charged)).collect();
+    let first = market.hold(&teller, 1, &runs[0]);
+    let first = store.db.write(async |write| -> Result<_, StoreError> {
+        sqlx::query("SELECT id FROM accounts ORDER BY id FOR UPDATE")
+            .execute(&mut **write)
+            .await?;
+        // It waits for the account, and the others for it.
+        let mut first = Box::pin(first);
+        while number(WAITING).await == 0 {
+            assert!(futures_util::poll!(&mut first).is_pending());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for run in &runs[1..] {
+            let mut next = Box::pin(market.hold(&teller, 1, run));
+            assert!(futures_util::poll!(&mut next).is_pending());
+        }
+        Ok(first)
+    });
+    let hold = first.await.unwrap().await.expect("reserved");
+    teller.flush().await;
+    assert_eq!(number("SELECT COUNT(*) AS n FROM reserved").await, 1);
+    drop(hold);
     assert_settled(&store.db, &teller).await;
 }
 
