@@ -1,6 +1,8 @@
 //! A directory of files, a session on it, and its answers as texts.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod extremes;
+
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::ipc::CompressionType;
 use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
