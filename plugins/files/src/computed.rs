@@ -57,6 +57,8 @@ pub enum Task {
     Seconds,
     /// Floats as they are, without the sign of a zero and of what is no number.
     Level,
+    /// What a cast makes, as it is: what looks into an expression finds no cast there.
+    Opaque,
     /// An interval as it is, of whole days.
     Days,
     /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans; of a moment that since 1970.
@@ -90,6 +92,7 @@ impl ScalarUDFImpl for Function {
             Task::Move(_) => "move",
             Task::Seconds => "seconds",
             Task::Level => "level",
+            Task::Opaque => "cast",
             Task::Days => "days",
             Task::Span => "span",
             Task::Extreme(_) => "extreme",
@@ -117,8 +120,9 @@ impl ScalarUDFImpl for Function {
                 name
             }
             Task::Negate => format!("(- {first})"),
-            // A join has this and a span's length beside the column that they are of, by whose name a cast goes.
+            // A join has these and a span's length beside the column that they are of, by whose name a cast goes.
             Task::Level if matches!(values, [Expr::Cast(_)]) => format!("level({first})"),
+            Task::Opaque => format!("cast({first})"),
             Task::Write(_) | Task::Seconds | Task::Level | Task::Days | Task::Rows(_) => first,
             Task::Span => format!("span({first})"),
             Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
@@ -203,6 +207,7 @@ impl ScalarUDFImpl for Function {
                 computed(*step, &first, &second)
             }
             Task::Level => each(&first, floats::leveled),
+            Task::Opaque => Ok(first),
             Task::Days => of_whole_days(&first).map(|()| first),
             Task::Span => each(&first, nanos),
             Task::Extreme(is_greatest) => {

@@ -4,8 +4,10 @@
 //! says is cut off, whichever function casts it; a date that is moved by hours loses them; a float of seconds beyond the years of
 //! nanoseconds is the last moment of these; and of a moment that nanoseconds do not reach it finds no day and no month, and of one before 1970
 //! that is the same in all rows the next second rather than its own. A half of a float, which PostgreSQL rounds to the even number, it rounds
-//! away from zero. All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is
-//! added up is in `sums`; what can fail is kept from rows for which nobody asks in `guards`.
+//! away from zero. And a cast it takes off a column and puts on what that is compared with, by which `CAST(1.7 AS bigint) = 1` does not hold; by what
+//! a cast makes of the bounds of a file it passes over pages, whatever order that has; and `ORDER BY CAST(at AS time)` it takes for one by `at`.
+//! All are replaced in a plan whose types are aligned, by what `computed` has, and floats are made as `floats` has them. What is added up is in
+//! `sums`; what can fail is kept from rows for which nobody asks in `guards`.
 //!
 //! Start reading at [`Exact`].
 
@@ -92,6 +94,15 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         {
             Transformed::yes(leveled(Expr::TryCast(TryCast { expr, field })))
         }
+        Expr::Cast(Cast { expr, field }) if is_lossy(&expr, field.data_type(), schema) => {
+            Transformed::yes(opaque(Expr::Cast(Cast { expr, field })))
+        }
+        Expr::TryCast(TryCast { expr, field })
+            if is_lossy(&expr, field.data_type(), schema)
+                || may_be_null(&expr, field.data_type(), schema) =>
+        {
+            Transformed::yes(opaque(Expr::TryCast(TryCast { expr, field })))
+        }
         Expr::Literal(value, notes) => match floats::leveled_value(&value) {
             Some(level) => Transformed::yes(Expr::Literal(level, notes)),
             None => Transformed::no(Expr::Literal(value, notes)),
@@ -147,6 +158,46 @@ fn may_have_sign(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
             let is_longer = kind.is_floating() && *to != DataType::Float64;
             is_longer || !kind.is_numeric()
         })
+}
+
+/// A cast of which nobody else knows that it is one.
+fn opaque(cast: Expr) -> Expr {
+    call(Task::Opaque, vec![cast])
+}
+
+/// Whether a cast makes one value of several, or puts them into another order.
+fn is_lossy(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let Ok(kind) = value.get_type(schema) else {
+        return false;
+    };
+    let (from, to) = (plain(&kind), plain(to));
+    let is_lossy = match to {
+        DataType::Time32(_) | DataType::Time64(_) => matches!(from, DataType::Timestamp(..)),
+        DataType::Boolean => from.is_numeric(),
+        to => matches!((places(from), places(to)), (Some(from), Some(to)) if to < from),
+    };
+    is_lossy && !plans::is_of_no_row(value)
+}
+
+/// How many digits exact numbers have behind their point.
+fn places(kind: &DataType) -> Option<i8> {
+    match kind {
+        DataType::Decimal32(_, places)
+        | DataType::Decimal64(_, places)
+        | DataType::Decimal128(_, places)
+        | DataType::Decimal256(_, places) => Some(*places),
+        kind => kind.is_integer().then_some(0),
+    }
+}
+
+/// Whether `TRY_CAST` may make NULL of a number or a moment. What it makes of texts is compared as what it is.
+fn may_be_null(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let kind = value.get_type(schema);
+    let may_be = kind.is_ok_and(|kind| {
+        let from = plain(&kind);
+        (from.is_numeric() || from.is_temporal()) && !guards::holds(to, from)
+    });
+    may_be && !plans::is_of_no_row(value)
 }
 
 /// Refuses a frame over dates that is counted in hours, which it would lose.
@@ -304,6 +355,16 @@ fn cast_by_name(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr
         ("cast_to_type" | "try_cast_to_type", Some(like)) => like.get_type(schema).ok(),
         _ => None,
     };
+    let is_tried = matches!(function.name(), "arrow_try_cast" | "try_cast_to_type");
+    let loses = match (&to, function.args.first()) {
+        (Some(to), Some(value)) if !floats::has_floats(to) => {
+            is_lossy(value, to, schema) || is_tried && may_be_null(value, to, schema)
+        }
+        _ => false,
+    };
+    if loses {
+        return Transformed::yes(opaque(Expr::ScalarFunction(function)));
+    }
     let mut values = function.args.iter();
     match (&to, values.next()) {
         (Some(to), Some(value)) if is_text_of_decimal(value, to, schema) => {

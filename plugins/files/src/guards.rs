@@ -12,6 +12,8 @@ pub mod once;
 pub mod pairs;
 mod scans;
 
+pub use fallible::holds;
+
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;

@@ -76,7 +76,10 @@ fn is_sure(part: &Expr, schema: &DFSchema) -> bool {
             .get_type(schema)
             .is_ok_and(|from| holds(field.data_type(), &from)),
         Expr::ScalarFunction(call) => match task(call) {
-            Some(task) => matches!(task, Task::Level | Task::Span | Task::Even | Task::Part(_)),
+            Some(task) => matches!(
+                task,
+                Task::Level | Task::Span | Task::Even | Task::Part(_) | Task::Opaque
+            ),
             None => SURE.contains(&call.name()),
         },
         _ => false,
@@ -97,7 +100,7 @@ fn is_pattern(operator: Operator) -> bool {
 const WHOLE_DIGITS: i16 = 20;
 
 /// Whether each value of a type is one of another.
-fn holds(to: &DataType, from: &DataType) -> bool {
+pub fn holds(to: &DataType, from: &DataType) -> bool {
     let (to, from) = (plain(to), plain(from));
     if to == from || from.is_null() {
         return true;
