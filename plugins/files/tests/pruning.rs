@@ -2,15 +2,10 @@
 
 mod common;
 
-use common::{array, ask, batch, file, parquet, parquet_with};
+use common::{array, ask, batch, file, parquet_with};
 use datafusion::arrow::array::*;
-use datafusion::parquet::basic::{ColumnOrder, SortOrder};
-use datafusion::parquet::data_type::{ByteArray, FixedLenByteArray, Int96};
-use datafusion::parquet::file::metadata::{
-    FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
-};
+use datafusion::parquet::data_type::Int96;
 use datafusion::parquet::file::properties::WriterProperties;
-use datafusion::parquet::file::statistics::{Statistics, ValueStatistics};
 use souk_connector_files::Session;
 
 /// The numbers of the rows for which the condition holds.
@@ -147,135 +142,66 @@ fn nothing_is_passed_over_that_is_there() {
     }
 }
 
-/// The file with a footer that says this of its one row group's columns, and of their order.
-fn saying(
-    rows: &RecordBatch,
-    bounds: Vec<Statistics>,
-    orders: Option<Vec<ColumnOrder>>,
-) -> Vec<u8> {
-    let whole = parquet(rows);
-    let metadata = ParquetMetaDataReader::new()
-        .parse_and_finish(&bytes::Bytes::from(whole.clone()))
-        .unwrap();
-    let group = metadata.row_group(0).clone();
-    let columns = group.columns().iter().zip(bounds);
-    let columns = columns.map(|(column, bounds)| {
-        let column = column.clone().into_builder().set_statistics(bounds);
-        column.build().unwrap()
-    });
-    let columns = columns.collect();
-    let group = group.into_builder().set_column_metadata(columns);
-    let schema = metadata.file_metadata().schema_descr_ptr();
-    let count = metadata.file_metadata().num_rows();
-    let file = FileMetaData::new(1, count, None, None, schema, orders);
-    let metadata = ParquetMetaDataBuilder::new(file)
-        .set_row_groups(vec![group.build().unwrap()])
-        .build();
-    let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
-    let data = whole.len() - 8 - u32::from_le_bytes(footer) as usize;
-    let mut changed = whole[..data].to_vec();
-    let says_orders = metadata.file_metadata().column_orders().is_some();
-    let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
-    writer.finish().unwrap();
-    match says_orders {
-        true => changed,
-        false => without_orders(changed, rows.num_columns()),
-    }
-}
-
-/// The file without what its writer says last of all whatever it is told: that columns are ordered as their types are. In Thrift's compact protocol
-/// that is a list, the third field behind the row groups, of a structure with an empty one for each column.
-fn without_orders(mut file: Vec<u8>, columns: usize) -> Vec<u8> {
-    const TAIL: usize = 8;
-    let footer = file.split_off(file.len() - TAIL);
-    let mut orders = vec![0x39, 0x0c | u8::try_from(columns).unwrap() << 4];
-    orders.extend([0x1c, 0, 0].repeat(columns));
-    // The end of the metadata.
-    let rest = file.strip_suffix(&[0]).unwrap();
-    let mut file = rest.strip_suffix(&orders[..]).unwrap().to_vec();
-    file.push(0);
-    let length = u32::from_le_bytes(footer[..4].try_into().unwrap());
-    let length = length - u32::try_from(orders.len()).unwrap();
-    file.extend(length.to_le_bytes());
-    file.extend(&footer[4..]);
-    file
-}
-
-fn of_texts(least: &str, greatest: &str) -> Statistics {
-    let (least, greatest) = (ByteArray::from(least), ByteArray::from(greatest));
-    Statistics::ByteArray(ValueStatistics::new(
-        Some(least),
-        Some(greatest),
-        None,
-        Some(0),
-        false,
-    ))
-}
-
-/// Bounds in the new fields, of a writer that does not say how it orders: texts and numbers without a sign may be ordered by one.
+/// Days and moments in each unit, before 1970, too, and patterns that are escaped.
 #[test]
-fn bounds_whose_order_is_not_said_are_not_believed() {
-    let rows_of = batch(vec![
-        ("n", array(Int64Array::from(vec![1, 2, 3]))),
-        ("s", array(StringArray::from(vec!["a", "m\u{e9}", "mz"]))),
-        ("u", array(UInt32Array::from(vec![1, 3_000_000_000, 2]))),
-    ]);
-    let bounds = vec![
-        Statistics::int64(Some(1), Some(3), None, Some(0), false),
-        of_texts("a", "mz"),
-        Statistics::int32(Some(1), Some(2), None, Some(0), false),
+fn nothing_is_passed_over_of_days_moments_and_patterns() {
+    let days = [
+        (-1, "1969-12-31"),
+        (0, "1970-01-01"),
+        (-719_162, "0001-01-01"),
+        (2_932_896, "9999-12-31"),
+        (1, "1970-01-02"),
     ];
-    let (_directory, mut session) = file("t.parquet", &saying(&rows_of, bounds, None));
-    for (condition, wanted) in [
-        ("s = 'm\u{e9}'", "2"),
-        ("s > 'n'", ""),
-        ("u = 3000000000", "2"),
-        ("u > 2", "2"),
-        ("n > 2", "3"),
-        ("n > 3", ""),
-    ] {
-        assert_eq!(rows(&mut session, condition), wanted, "{condition}");
-    }
-    let sql = "SELECT max(u), max(s), min(n), count(u) FROM t";
-    let extremes = ask(&mut session, sql).unwrap().lines();
-    assert_eq!(extremes, ["3000000000|m\u{e9}|1|3"]);
-}
-
-/// Numbers without a sign that were compared with one, and decimals without: their least value is greater than the greatest.
-#[test]
-fn bounds_that_are_crossed_are_not_believed() {
-    let decimals = Decimal128Array::from(vec![-500, 300, 7])
-        .with_precision_and_scale(30, 2)
-        .unwrap();
-    let rows_of = batch(vec![
-        ("u", array(UInt32Array::from(vec![1, 3_000_000_000, 2]))),
-        ("d", array(decimals)),
-        ("n", array(Int64Array::from(vec![1, 2, 3]))),
-    ]);
-    // Of 30 digits there are 13 bytes.
-    let bytes = |units: i128| {
-        let bytes = units.to_be_bytes()[3..].to_vec();
-        Some(FixedLenByteArray::from(ByteArray::from(bytes)))
-    };
-    let of_decimals = ValueStatistics::new(bytes(7), bytes(-500), None, Some(0), false);
-    let bounds = vec![
-        Statistics::int32(Some(3_000_000_000u32 as i32), Some(2), None, Some(0), false),
-        Statistics::FixedLenByteArray(of_decimals),
-        Statistics::int64(Some(1), Some(3), None, Some(0), false),
+    let millis = [
+        (-1, "1969-12-31 23:59:59.999"),
+        (0, "1970-01-01 00:00:00"),
+        (-86_400_000, "1969-12-31 00:00:00"),
+        (4_102_444_800_000, "2100-01-01 00:00:00"),
+        (1, "1970-01-01 00:00:00.001"),
     ];
-    let orders = [SortOrder::UNSIGNED, SortOrder::SIGNED, SortOrder::SIGNED];
-    let orders = orders.map(ColumnOrder::TYPE_DEFINED_ORDER).to_vec();
-    let (_directory, mut session) = file("t.parquet", &saying(&rows_of, bounds, Some(orders)));
-    for (condition, wanted) in [
-        ("u = 1", "1"),
-        ("u = 3000000000", "2"),
-        ("u < 3", "1 3"),
-        ("d = -5.00", "1"),
-        ("d < 0", "1"),
-        ("d > 1", "2"),
-        ("n = 4", ""),
-    ] {
-        assert_eq!(rows(&mut session, condition), wanted, "{condition}");
+    let moments = |count: i64| millis.map(|(moment, _)| moment * count).to_vec();
+    let texts = ["a_b1", "axb", r"a\b", "50%", "a"];
+    let rows_of = batch(vec![
+        ("n", array(Int64Array::from_iter_values(1..=5))),
+        (
+            "day",
+            array(Date32Array::from(days.map(|(day, _)| day).to_vec())),
+        ),
+        ("ms", array(TimestampMillisecondArray::from(moments(1)))),
+        (
+            "us",
+            array(TimestampMicrosecondArray::from(moments(1_000)).with_timezone("UTC")),
+        ),
+        (
+            "ns",
+            array(TimestampNanosecondArray::from(moments(1_000_000))),
+        ),
+        ("s", array(StringArray::from(texts.to_vec()))),
+    ]);
+    let days = days.map(|(day, text)| Some((i64::from(day), format!("DATE '{text}'"))));
+    let millis = millis.map(|(moment, text)| Some((moment, format!("TIMESTAMP '{text}'"))));
+    for (group, page) in [(5, 5), (5, 1), (2, 1)] {
+        let properties = WriterProperties::builder()
+            .set_max_row_group_row_count(Some(group))
+            .set_data_page_row_count_limit(page)
+            .set_write_batch_size(1)
+            .build();
+        let (_directory, mut session) = file("t.parquet", &parquet_with(&rows_of, properties));
+        is_found(&mut session, "\"day\"", &days);
+        for column in ["ms", "us", "ns"] {
+            is_found(&mut session, column, &millis);
+        }
+        for (condition, wanted) in [
+            (r"s LIKE 'a\_b%'", "1"),
+            ("s LIKE 'a!_b%' ESCAPE '!'", "1"),
+            (r"s LIKE 'a\\b'", "3"),
+            (r"s LIKE '50\%'", "4"),
+            (r"s NOT LIKE 'a\_b%'", "2 3 4 5"),
+            ("s LIKE 'a%'", "1 2 3 5"),
+        ] {
+            let found = rows(&mut session, condition);
+            assert_eq!(found, wanted, "{group}: {condition}");
+        }
     }
 }
 

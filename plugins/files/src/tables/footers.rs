@@ -2,7 +2,9 @@
 //! Parquet's own, and whose reader takes them from the note trusts it. And of row groups no bounds by which rows would be passed over that are
 //! there: those of floats leave out what is no number, which is greater than all numbers; old ones are ordered by bytes with a sign, whatever
 //! the type is, and so may others be where the footer does not say how columns are ordered, and bounds by which the least value is greater than
-//! the greatest; and where NULLs are not counted DataFusion takes it that there are none. An index that has not as many pages as there are is none.
+//! the greatest; decimals that are bytes of any length some writers order as texts; and where NULLs are not counted DataFusion takes it that
+//! there are none. An index that has not as many pages as there are is none, and bounds of decimals that have other lengths than these end the
+//! connector.
 
 use crate::types;
 use base64::Engine as _;
@@ -44,7 +46,8 @@ pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
         for (number, (index, (column, order))) in indexes.iter_mut().zip(columns).enumerate() {
             let places = places.and_then(|columns| columns.get(number));
             let pages = places.map_or(0, |places| places.page_locations.len());
-            if !are_in_order(column, *order) || pages_of(index) != pages {
+            let is_true = are_in_order(column, *order) && are_whole(index, column.column_descr());
+            if !is_true || pages_of(index) != pages {
                 *index = ColumnIndexMetaData::NONE;
             }
         }
@@ -72,6 +75,31 @@ fn pages_of(index: &ColumnIndexMetaData) -> usize {
     }
 }
 
+/// Whether the bounds of pages are as long as decimals of the column are.
+fn are_whole(index: &ColumnIndexMetaData, column: &ColumnDescriptor) -> bool {
+    let ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) = index else {
+        return true;
+    };
+    let mut bounds = index.min_values_iter().chain(index.max_values_iter());
+    bounds.all(|bound| bound.is_none_or(|bound| is_whole(bound, column)))
+}
+
+/// Whether a bound has as many bytes as each decimal of a column that has them all of one length: who reads it trusts that.
+fn is_whole(bound: &[u8], column: &ColumnDescriptor) -> bool {
+    let is_fixed = column.physical_type() == Physical::FIXED_LEN_BYTE_ARRAY;
+    let length = usize::try_from(column.type_length()).unwrap_or(0);
+    !(is_fixed && is_decimal(column)) || (length > 0 && bound.len() == length)
+}
+
+/// Of what is bytes only decimals have a sign, and floats of 16 bits, by whose bounds nothing is passed over.
+fn is_decimal(column: &ColumnDescriptor) -> bool {
+    let is_bytes = matches!(
+        column.physical_type(),
+        Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY
+    );
+    is_bytes && column.sort_order().is_signed()
+}
+
 fn with_true_bounds(group: RowGroupMetaData, orders: &[ColumnOrder]) -> Read<RowGroupMetaData> {
     let mut group = group.into_builder();
     let columns = group.take_columns().into_iter().zip(orders);
@@ -93,7 +121,9 @@ fn are_true(column: &ColumnChunkMetaData, order: ColumnOrder) -> bool {
     // What an old field says without bounds is how many NULLs there are.
     let has_bounds = bounds.min_bytes_opt().is_some() || bounds.max_bytes_opt().is_some();
     let is_old = bounds.is_min_max_deprecated() && has_bounds;
-    are_nulls_counted && are_in_order(column, order) && (!is_old || has_sign(about))
+    let mut ends = [bounds.min_bytes_opt(), bounds.max_bytes_opt()].into_iter();
+    let are_whole = ends.all(|end| end.is_none_or(|end| is_whole(end, about)));
+    are_nulls_counted && are_whole && are_in_order(column, order) && (!is_old || has_sign(about))
 }
 
 /// Whether whoever wrote the bounds of a column had its values in the order that its type has. Numbers with a sign every writer has so.
@@ -104,9 +134,10 @@ fn are_in_order(column: &ColumnChunkMetaData, order: ColumnOrder) -> bool {
         order,
         ColumnOrder::TYPE_DEFINED_ORDER(SortOrder::SIGNED | SortOrder::UNSIGNED)
     );
+    let is_of_any_length = about.physical_type() == Physical::BYTE_ARRAY && is_decimal(about);
     let bounds = column.statistics();
     let is_against = bounds.is_some_and(|bounds| are_crossed(bounds, about));
-    !is_float(about) && (is_said || has_sign(about)) && !is_against
+    !is_float(about) && !is_of_any_length && (is_said || has_sign(about)) && !is_against
 }
 
 fn has_sign(column: &ColumnDescriptor) -> bool {
@@ -115,22 +146,25 @@ fn has_sign(column: &ColumnDescriptor) -> bool {
 }
 
 /// Whether the least value is greater than the greatest, as where numbers without a sign were compared with one, and decimals, which are bytes,
-/// without: their highest bit tells.
+/// without.
 fn are_crossed(bounds: &Statistics, column: &ColumnDescriptor) -> bool {
     let (Some(least), Some(greatest)) = (bounds.min_bytes_opt(), bounds.max_bytes_opt()) else {
         return false;
     };
-    let is_high = |byte: Option<&u8>| byte.is_some_and(|byte| byte & 0x80 != 0);
+    let is_number = matches!(column.physical_type(), Physical::INT32 | Physical::INT64);
     let is_signed = column.sort_order().is_signed();
-    match column.physical_type() {
-        Physical::INT32 | Physical::INT64 if !is_signed => {
-            is_high(least.last()) && !is_high(greatest.last())
+    // The same in bytes that are ordered as texts are.
+    let ordered = |bound: &[u8]| {
+        let mut bytes = bound.to_vec();
+        if is_number {
+            bytes.reverse();
         }
-        Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY if is_signed => {
-            !is_high(least.first()) && is_high(greatest.first())
+        if is_signed && let Some(first) = bytes.first_mut() {
+            *first ^= 0x80;
         }
-        _ => false,
-    }
+        bytes
+    };
+    ordered(least) > ordered(greatest)
 }
 
 /// The names of columns that are said to be JSON, by Parquet's own word for it or by Arrow's.
