@@ -26,6 +26,7 @@ mod guards;
 mod ignored;
 mod intervals;
 mod memory;
+mod ordered;
 mod parameters;
 mod pieces;
 mod plans;

@@ -7,6 +7,7 @@ use crate::errors;
 use crate::escapes;
 use crate::guards;
 use crate::ignored;
+use crate::ordered;
 use crate::parameters::bound;
 use crate::series;
 use crate::similar;
@@ -42,13 +43,7 @@ const NODES_DEPTH_MAX: usize = 450;
 pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     engine.clock().allow(query.limits.timeout_ms);
     let state = engine.begun();
-    let (statement, before) = parse(&state, &query.text)?;
-    let mut plan = engine.finish(state.statement_to_plan(statement))?;
-    if let Some(before) = before
-        && let Ok(before) = engine.finish(state.statement_to_plan(before))
-    {
-        plan = named(plan, &before).map_err(|error| errors::of_statement(&error))?;
-    }
+    let plan = planned(engine, &state, &query.text)?;
     plan_is_bounded(&plan)?;
     read_only(&plan)?;
     let plan = bind(plan, query)?;
@@ -61,8 +56,35 @@ pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     rows(engine, stream, &query.limits)
 }
 
+/// The plan of a statement as it is carried out, whose columns are called as in the statement as it is written.
+fn planned(engine: &Engine, state: &SessionState, text: &str) -> Result<LogicalPlan, Error> {
+    let plan_of = |statement: Box<Statement>| {
+        engine.finish(state.statement_to_plan(Parsed::Statement(statement)))
+    };
+    let (statement, before) = parse(state, text)?;
+    let by_name = ordered::by_name(&statement).map(|by_name| {
+        let unordered = ordered::unordered(before.as_deref().unwrap_or(&statement));
+        (Box::new(by_name), Box::new(unordered))
+    });
+    let (plan, before) = match (plan_of(statement), by_name) {
+        // Whatever else is wrong is told of the statement as it is.
+        (Err(error), Some((by_name, unordered))) => match plan_of(by_name) {
+            Ok(plan) => (plan, Some(unordered)),
+            Err(_) => return Err(error),
+        },
+        (plan, _) => (plan?, before),
+    };
+    match before.map(plan_of) {
+        Some(Ok(before)) => named(plan, &before).map_err(|error| errors::of_statement(&error)),
+        _ => Ok(plan),
+    }
+}
+
 /// A statement as it is carried out, and as it was before that if its columns had other names then.
-fn parse(state: &SessionState, text: &str) -> Result<(Parsed, Option<Parsed>), Error> {
+fn parse(
+    state: &SessionState,
+    text: &str,
+) -> Result<(Box<Statement>, Option<Box<Statement>>), Error> {
     bounded(text)?;
     let parsed = state
         .sql_to_statement(text, &Dialect::PostgreSQL)
@@ -77,7 +99,7 @@ fn parse(state: &SessionState, text: &str) -> Result<(Parsed, Option<Parsed>), E
             zones::rewrite(&mut statement);
             ignored::rewrite(&mut statement)?;
             series::check(state, &statement)?;
-            Ok((Parsed::Statement(statement), before.map(Parsed::Statement)))
+            Ok((statement, before))
         }
         _ => Err(refused()),
     }

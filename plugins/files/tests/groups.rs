@@ -81,6 +81,24 @@ fn spans_are_grouped_by_their_length() {
             "extract(month FROM s), count(*) FROM SPANS GROUP BY ROLLUP (s) HAVING count(*) > 2 ORDER BY 2",
             &["1|3", "~|6"],
         ),
+        (
+            "s IS NULL, count(*) FROM SPANS GROUP BY s ORDER BY 1, 2",
+            &["false|1", "false|3", "true|2"],
+        ),
+        (
+            "count(*), s IS NULL, n > 4 FROM SPANS GROUP BY CUBE (s, n > 4) ORDER BY 1, 2, 3",
+            &[
+                "1|false|false",
+                "1|false|~",
+                "2|true|true",
+                "2|true|true",
+                "2|true|~",
+                "3|false|false",
+                "3|false|~",
+                "4|true|false",
+                "6|true|~",
+            ],
+        ),
     ] {
         let sql = format!("SELECT {}", what.replace("SPANS", SPANS));
         let answer = ask(&mut session, &sql);
@@ -130,5 +148,75 @@ fn sets_of_groups_have_computed_keys() {
         let answer = ask(&mut session, &sql);
         let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
         assert_eq!(answer.lines(), wanted, "{sql}");
+    }
+}
+
+/// An order names by its place what is computed of keys and aggregates, too, and columns are called as without an order.
+#[test]
+fn what_is_computed_of_groups_is_ordered_by_its_place() {
+    let rows = b"n,s\n1,a\n2,\n3,a\n4,b\n";
+    for (sql, wanted) in [
+        (
+            "SELECT s IS NULL, count(*) FROM t GROUP BY s ORDER BY 1, 2",
+            &["false|1", "false|2", "true|1"][..],
+        ),
+        (
+            "SELECT count(*), s = 'b' FROM t GROUP BY s ORDER BY 2 DESC, 1",
+            &["1|~", "1|true", "2|false"],
+        ),
+        (
+            "SELECT CAST(sum(n) AS text) FROM t GROUP BY s ORDER BY 1 DESC LIMIT 2",
+            &["4", "4"],
+        ),
+        (
+            "SELECT upper(s) || '!', max(n) + 1 FROM t GROUP BY s HAVING count(*) > 1 ORDER BY 2, 1",
+            &["A!|4"],
+        ),
+        (
+            "SELECT s, -sum(n) FROM t GROUP BY s ORDER BY 2, s",
+            &["a|-4", "b|-4", "~|-2"],
+        ),
+        (
+            "SELECT s IS NULL, count(*), grouping(s) FROM t GROUP BY ROLLUP (s) ORDER BY 3, 1, 2",
+            &["false|1|0", "false|2|0", "true|1|0", "true|4|1"],
+        ),
+        (
+            "SELECT CAST(x.c AS text) FROM (SELECT s IS NULL, count(*) AS c FROM t GROUP BY s ORDER BY 1 DESC LIMIT 1) AS x",
+            &["1"],
+        ),
+        (
+            "WITH g AS (SELECT count(*) + 1 FROM t ORDER BY 1) SELECT * FROM g",
+            &["5"],
+        ),
+        (
+            "SELECT TIMESTAMP '2026-01-01 00:00:00' AT TIME ZONE 'UTC' IS NULL, max(n) - min(n) FROM t GROUP BY s ORDER BY 2",
+            &["false|0", "false|0", "false|2"],
+        ),
+    ] {
+        let told = |sql: &str| {
+            // One of its own, since a shape is told once.
+            let (_directory, mut session) = file("t.csv", rows);
+            let answer = ask(&mut session, sql);
+            answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+        };
+        let names = |sql: &str| -> Vec<String> {
+            let columns = told(sql).columns.into_iter();
+            columns.map(|column| column.name).collect()
+        };
+        assert_eq!(told(sql).lines(), wanted, "{sql}");
+        if let Some((unordered, order)) = sql.rsplit_once(" ORDER BY ")
+            && !order.contains(')')
+        {
+            assert_eq!(names(sql), names(unordered), "{sql}");
+        }
+    }
+    let (_directory, mut session) = file("t.csv", rows);
+    for sql in [
+        "SELECT n IS NULL, count(*) FROM t GROUP BY s ORDER BY 1",
+        "SELECT s IS NULL, count(*) FROM t GROUP BY s ORDER BY 3",
+    ] {
+        let error = ask(&mut session, sql).err();
+        let code = error.map(|error| error.code);
+        assert_eq!(code.as_deref(), Some("statement_failed"), "{sql}");
     }
 }
