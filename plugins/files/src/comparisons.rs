@@ -17,11 +17,13 @@ mod chosen;
 mod groups;
 mod moments;
 mod places;
+mod sets;
 mod spans;
 
 use crate::computed::quotients::quotient;
 use crate::computed::{Task, call};
 use crate::plans;
+use crate::reaches::in_nanos;
 use crate::zones;
 use chosen::{CHOOSING, called, chosen};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
@@ -35,8 +37,7 @@ use datafusion::logical_expr::{
 };
 use groups::by_length;
 use moments::{
-    are_of_two_reaches, as_moment, at, in_micros, in_nanos, list_in_nanos, now_beside, of_list,
-    truncated,
+    are_of_two_reaches, as_moment, at, in_micros, list_in_nanos, now_beside, of_list, truncated,
 };
 use places::{Place, beside, number, place};
 use spans::{are_spans, span};
@@ -70,8 +71,8 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         Expr::ScalarFunction(call) if CHOOSING.contains(&call.name()) => called(call, schema),
         Expr::AggregateFunction(function) => spans::aggregated(function, schema),
         Expr::WindowFunction(window) => spans::windowed(window, schema),
-        Expr::InSubquery(set) => spans::listed(set, schema),
-        Expr::SetComparison(set) => spans::quantified(set, schema),
+        Expr::InSubquery(set) => sets::listed(set, schema),
+        Expr::SetComparison(set) => sets::quantified(set, schema),
         Expr::Cast(Cast { expr, field }) => in_micros(expr, field.data_type()),
         _ => None,
     };

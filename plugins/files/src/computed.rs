@@ -23,7 +23,9 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 use datafusion::physical_expr_common::datum::apply;
-use lengths::{INTERVAL, NANOS, PART_DIGITS, extreme, micros, nanos, of_whole_days};
+use lengths::{
+    INTERVAL, NANOS, PART_DIGITS, extreme, micros, nanos, of_whole_days, of_whole_micros,
+};
 use quotients::{divided, quotient, unlike};
 use souk_sdk::Error;
 use std::fmt::Write as _;
@@ -61,6 +63,8 @@ pub enum Task {
     Opaque,
     /// An interval as it is, of whole days.
     Days,
+    /// A moment as it is, of whole microseconds.
+    Micros,
     /// A span of time in nanoseconds, of which a day has 24 hours and a month 30 days, as PostgreSQL compares spans; of a moment that since 1970.
     Span,
     /// Of intervals the longest one, or else the shortest: the first of those that are equally long.
@@ -94,6 +98,7 @@ impl ScalarUDFImpl for Function {
             Task::Level => "level",
             Task::Opaque => "cast",
             Task::Days => "days",
+            Task::Micros => "micros",
             Task::Span => "span",
             Task::Extreme(_) => "extreme",
             Task::Divide => "divide",
@@ -124,6 +129,7 @@ impl ScalarUDFImpl for Function {
             Task::Level if matches!(values, [Expr::Cast(_)]) => format!("level({first})"),
             Task::Opaque => format!("cast({first})"),
             Task::Write(_) | Task::Seconds | Task::Level | Task::Days | Task::Rows(_) => first,
+            Task::Micros => format!("micros({first})"),
             Task::Span => format!("span({first})"),
             Task::Move(step) => format!("{first} {step} {}", names.next().unwrap_or_default()),
             Task::Extreme(is_greatest) => {
@@ -209,6 +215,7 @@ impl ScalarUDFImpl for Function {
             Task::Level => each(&first, floats::leveled),
             Task::Opaque => Ok(first),
             Task::Days => of_whole_days(&first).map(|()| first),
+            Task::Micros => of_whole_micros(&first).map(|()| first),
             Task::Span => each(&first, nanos),
             Task::Extreme(is_greatest) => {
                 let spans: Vec<ColumnarValue> = std::iter::once(first).chain(values).collect();

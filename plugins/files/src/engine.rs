@@ -15,6 +15,7 @@ use crate::sums;
 use crate::tables::{self, Table};
 use crate::watch::{ROWS, Watch};
 use crate::zones;
+use chrono::SubsecRound;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::config::{ConfigNonZeroUsize, Dialect};
 use datafusion::error::Result as Planned;
@@ -42,6 +43,8 @@ const CATALOG: &str = "files";
 const MEMORY_BYTES: usize = 100 << 20;
 /// How deep an expression may nest: planning it recurses, and a component has 512 KiB of stack.
 const DEPTH_MAX: usize = 40;
+/// Of a second's fraction.
+const MICROS_DIGITS: u16 = 6;
 
 pub struct Engine {
     state: SessionState,
@@ -79,6 +82,9 @@ impl Engine {
     pub fn begun(&self) -> SessionState {
         let mut state = self.state.clone();
         state.mark_start_execution();
+        // As PostgreSQL has it, and as it can be answered.
+        let begun = &mut state.execution_props_mut().query_execution_start_time;
+        *begun = begun.map(|begun| begun.trunc_subsecs(MICROS_DIGITS));
         state
     }
 

@@ -216,6 +216,14 @@ pub fn moment_out_of_range() -> Error {
     )
 }
 
+/// A moment or a time of day has more digits than the contract has.
+pub fn finer_than_microseconds() -> Error {
+    Error::source_failed(
+        "finer_than_microseconds",
+        "the source holds a time of nanoseconds: date_trunc('microsecond', …), or CAST(… AS text)",
+    )
+}
+
 /// A format of `to_char` would be told as it is written.
 pub fn format_of_postgres() -> Error {
     Error::source_failed(

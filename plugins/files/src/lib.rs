@@ -31,6 +31,7 @@ mod parameters;
 mod pieces;
 mod plans;
 mod query;
+mod reaches;
 mod series;
 mod settings;
 mod similar;

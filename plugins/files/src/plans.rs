@@ -1,5 +1,6 @@
 //! How a plan is gone through, one part of an expression after the other.
 
+use crate::reaches;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema};
@@ -130,43 +131,49 @@ fn of_one_kind(node: LogicalPlan) -> Planned<Transformed<LogicalPlan>> {
     if parts.all(|part| kinds(part.schema()) == wanted) {
         return Ok(Transformed::no(LogicalPlan::Union(union)));
     }
-    let union = Union::try_new_with_loose_types(as_floats(union.inputs)?)?;
+    let union = Union::try_new_with_loose_types(alike(union.inputs)?)?;
     TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
 }
 
-/// The parts of a `UNION`, decimals as floats where another part has floats: DataFusion would make decimals of fifteen digits of all.
-fn as_floats(parts: Vec<Arc<LogicalPlan>>) -> Planned<Vec<Arc<LogicalPlan>>> {
+/// The parts of a `UNION`, where DataFusion would make them alike otherwise.
+fn alike(parts: Vec<Arc<LogicalPlan>>) -> Planned<Vec<Arc<LogicalPlan>>> {
     let columns = parts.first().map_or(0, |part| part.schema().fields().len());
-    let has = |column: usize, is_it: fn(&DataType) -> bool| {
-        let mut parts = parts.iter();
-        parts.any(|part| {
-            kinds(part.schema())
-                .get(column)
-                .is_some_and(|kind| is_it(kind))
-        })
-    };
-    let columns = 0..columns;
-    let are_mixed: Vec<bool> = columns
-        .map(|column| has(column, DataType::is_floating) && has(column, DataType::is_decimal))
-        .collect();
-    if !are_mixed.contains(&true) {
+    let columns = (0..columns).map(|column| {
+        let kinds = parts.iter();
+        let kinds = kinds.filter_map(|part| part.schema().fields().get(column));
+        common(kinds.map(|field| field.data_type()))
+    });
+    let wanted: Vec<Option<DataType>> = columns.collect();
+    if wanted.iter().all(Option::is_none) {
         return Ok(parts);
     }
     let parts = parts.into_iter().map(|part| {
         let names = part.schema().columns().into_iter();
-        let kinds = kinds(part.schema()).into_iter().zip(&are_mixed);
-        let columns = names.zip(kinds).map(|(name, (kind, is_mixed))| {
+        let kinds = kinds(part.schema()).into_iter().zip(&wanted);
+        let columns = names.zip(kinds).map(|(name, (is, wanted))| {
             let column = Expr::Column(name.clone());
-            match *is_mixed && kind.is_decimal() {
-                true => cast(column, DataType::Float64).alias_qualified(name.relation, name.name),
-                false => column,
-            }
+            let changed = match wanted {
+                Some(DataType::Float64) if is.is_decimal() => cast(column, DataType::Float64),
+                Some(micros @ DataType::Timestamp(..)) => reaches::in_micros(column, is, micros),
+                _ => return column,
+            };
+            changed.alias_qualified(name.relation, name.name)
         });
         let columns: Vec<Expr> = columns.collect();
         let part = LogicalPlanBuilder::from(part).project(columns)?.build()?;
         Ok(Arc::new(part))
     });
     parts.collect()
+}
+
+/// What a column of a `UNION` is made in its parts: a float where some have decimals beside floats, of which DataFusion would make decimals of
+/// fifteen digits, and moments in microseconds where some are in nanoseconds.
+fn common<'k>(kinds: impl Iterator<Item = &'k DataType> + Clone) -> Option<DataType> {
+    let has = |is_it: fn(&DataType) -> bool| kinds.clone().any(is_it);
+    match has(DataType::is_floating) && has(DataType::is_decimal) {
+        true => Some(DataType::Float64),
+        false => reaches::common(kinds),
+    }
 }
 
 /// A join by keys that are no columns any more. One by columns of the same name (`USING`) is to DataFusion a mistake of its own then, where it looks

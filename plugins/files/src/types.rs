@@ -418,10 +418,7 @@ fn times(value: i64, micros: i64) -> Result<i64, Error> {
 fn of_nanos(nanos: i64) -> Result<i64, Error> {
     match nanos % 1_000 {
         0 => Ok(nanos / 1_000),
-        _ => Err(Error::source_failed(
-            "finer_than_microseconds",
-            "the source holds a time of nanoseconds: date_trunc('microsecond', …), or CAST(… AS text)",
-        )),
+        _ => Err(crate::errors::finer_than_microseconds()),
     }
 }
 

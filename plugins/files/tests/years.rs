@@ -233,3 +233,130 @@ fn moments_of_all_years_stand_beside_nanoseconds() {
         assert_eq!(answer.lines(), ["1|1", "2|1"], "{name}");
     }
 }
+
+/// What is answered of two moments, of which one is in nanoseconds, is in microseconds, whatever the other's year; what a subquery answers is
+/// compared as it is.
+#[test]
+fn moments_of_all_years_are_chosen_beside_nanoseconds() {
+    const LAST: i64 = 253_402_300_799_999_999;
+    const LATE: &str = "253402300799999999";
+    const EARLY: &str = "-253402300799999999";
+    let nanos = vec![Some(1_000), None, Some(3_000), Some(-1_000)];
+    let micros = vec![None, Some(LAST), Some(3), Some(-LAST)];
+    let nanos = || TimestampNanosecondArray::from(nanos.clone());
+    let micros = || TimestampMicrosecondArray::from(micros.clone());
+    let rows_of = batch(vec![
+        ("n", numbers(4)),
+        ("ns", array(nanos())),
+        ("ns_at", array(nanos().with_timezone("UTC"))),
+        ("us", array(micros())),
+        ("us_at", array(micros().with_timezone("UTC"))),
+        (
+            "fine",
+            array(TimestampNanosecondArray::from(vec![1_001; 4])),
+        ),
+    ]);
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for (us, ns) in [
+            ("us", "ns"),
+            ("us_at", "ns"),
+            ("us", "ns_at"),
+            ("us_at", "ns_at"),
+        ] {
+            let quoted = |text: &str| {
+                let text = text.replace("us", &format!("\"{us}\""));
+                text.replace("ns", &format!("\"{ns}\""))
+            };
+            for (chosen, wanted) in [
+                ("coalesce(us, ns)", ["1", LATE, "3", EARLY]),
+                ("coalesce(ns, us)", ["1", LATE, "3", "-1"]),
+                ("coalesce(NULL, ns, us)", ["1", LATE, "3", "-1"]),
+                ("nvl(us, ns)", ["1", LATE, "3", EARLY]),
+                (
+                    "coalesce(ns, TIMESTAMP '9999-12-31 23:59:59.999999')",
+                    ["1", LATE, "3", "-1"],
+                ),
+                (
+                    "coalesce(ns, '9999-12-31 23:59:59.999999')",
+                    ["1", LATE, "3", "-1"],
+                ),
+                (
+                    "coalesce(ns, DATE '9999-12-31')",
+                    ["1", "253402214400000000", "3", "-1"],
+                ),
+                (
+                    "coalesce(us, TIMESTAMP '1970-01-01 00:00:00')",
+                    ["0", LATE, "3", EARLY],
+                ),
+                ("greatest(us, ns)", ["1", LATE, "3", "-1"]),
+                ("least(us, ns)", ["1", LATE, "3", EARLY]),
+                (
+                    "CASE WHEN n < 3 THEN ns ELSE us END",
+                    ["1", "~", "3", EARLY],
+                ),
+                (
+                    "CASE WHEN n = 2 THEN us ELSE ns END",
+                    ["1", LATE, "3", "-1"],
+                ),
+                ("nullif(us, ns)", ["~", LATE, "~", EARLY]),
+                ("nullif(ns, us)", ["1", "~", "~", "-1"]),
+            ] {
+                let sql = quoted(&format!("SELECT {chosen} FROM t ORDER BY n"));
+                let answer = ask(&mut session, &sql);
+                let answer = answer.unwrap_or_else(|error| panic!("{name}: {sql}: {error:?}"));
+                assert_eq!(answer.lines(), wanted, "{name}: {sql}");
+            }
+            for (condition, wanted) in [
+                ("us IN (SELECT ns FROM t)", "3"),
+                ("ns IN (SELECT us FROM t)", "3"),
+                (
+                    "us IS NOT NULL AND us NOT IN (SELECT ns FROM t WHERE ns IS NOT NULL)",
+                    "2 4",
+                ),
+                ("us = ANY (SELECT ns FROM t)", "3"),
+                (
+                    "us IS NOT NULL AND us <= ALL (SELECT ns FROM t WHERE ns IS NOT NULL)",
+                    "4",
+                ),
+                ("us = (SELECT max(ns) FROM t)", "3"),
+                ("coalesce(us, ns) > TIMESTAMP '2000-01-01 00:00:00'", "2"),
+                ("coalesce(us, ns) = coalesce(ns, us)", "1 2 3"),
+            ] {
+                let found = rows(&mut session, &quoted(condition), Vec::new());
+                assert_eq!(found, wanted, "{name}: {us}, {ns}: {condition}");
+            }
+            let sql = quoted("SELECT us FROM t UNION ALL SELECT ns FROM t ORDER BY 1");
+            let answer = ask(&mut session, &sql);
+            let answer = answer.unwrap_or_else(|error| panic!("{name}: {sql}: {error:?}"));
+            let wanted = [EARLY, "-1", "1", "3", "3", LATE, "~", "~"];
+            assert_eq!(answer.lines(), wanted, "{name}: {sql}");
+            let sql = quoted("SELECT coalesce(us, fine) FROM t");
+            let error = ask(&mut session, &sql).err();
+            let code = error.map(|error| error.code);
+            assert_eq!(code.as_deref(), Some("finer_than_microseconds"), "{name}");
+            let sql = quoted("SELECT coalesce(us, date_trunc('microsecond', fine)) FROM t");
+            let answer = ask(&mut session, &sql);
+            let answer = answer.unwrap_or_else(|error| panic!("{name}: {sql}: {error:?}"));
+            assert_eq!(answer.lines(), ["1", LATE, "3", EARLY], "{name}: {sql}");
+        }
+    }
+}
+
+/// It has no digits that cannot be answered.
+#[test]
+fn now_is_of_whole_microseconds() {
+    let (_directory, mut session) = file("t.csv", b"n\n1\n");
+    // Of a thousand moments one has none of these by chance.
+    for _ in 0..10 {
+        let answer = ask(
+            &mut session,
+            "SELECT now() AS a, current_timestamp AS b FROM t",
+        );
+        let answer = answer.unwrap_or_else(|error| panic!("{error:?}"));
+        assert_eq!(answer.rows[0][0], answer.rows[0][1]);
+    }
+}

@@ -2,15 +2,16 @@
 //!
 //! Start reading at [`chosen`] and [`called`].
 
-use super::moments::as_moment;
+use super::moments::{as_moment, in_one_reach};
 use super::places::{Place, place};
 use super::{float, of_kind, spans};
+use crate::reaches::{self, in_nanos};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::logical_expr::binary::type_union_coercion;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, lit};
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, Operator, binary_expr, lit};
 
 /// Functions that answer one of their arguments.
 pub const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
@@ -35,6 +36,7 @@ pub fn chosen(case: &Case, schema: &DFSchema) -> Option<Expr> {
         exact.is_none() && side.is_some() && are_mixed(whens.clone().chain(side), schema);
     let answers = alike(thens.clone().chain(other), schema);
     let answers = answers.or_else(|| decimals(thens.clone().chain(other), schema));
+    let answers = answers.or_else(|| in_one_reach(thens.clone().chain(other), schema));
     if exact.is_none() && !compares && !of_spans && answers.is_none() {
         return None;
     }
@@ -84,9 +86,30 @@ pub fn called(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
     if let Some(chosen) = spans::chosen(call, schema) {
         return Some(chosen);
     }
-    let args = alike(call.args.iter(), schema)?;
+    if let ("nullif", [value, other]) = (call.name(), call.args.as_slice())
+        && let Some(case) = nullified(value, other, schema)
+    {
+        return Some(case);
+    }
+    let args = alike(call.args.iter(), schema);
+    let args = args.or_else(|| in_one_reach(call.args.iter(), schema))?;
     let call = ScalarFunction::new_udf(call.func.clone(), args);
     Some(Expr::ScalarFunction(call))
+}
+
+/// `nullif` of moments, of which one is in nanoseconds and the other is not: the first one stays what it is.
+fn nullified(value: &Expr, other: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let is = value.get_type(schema).ok()?;
+    let of_other = other.get_type(schema).ok()?;
+    if !reaches::differ(&is, &of_other) {
+        return None;
+    }
+    let (one, other) = (in_nanos(value, &is)?, in_nanos(other, &of_other)?);
+    let same = binary_expr(one, Operator::Eq, other);
+    let none = lit(ScalarValue::try_from(&is).ok()?);
+    let when = (Box::new(same), Box::new(none));
+    let value = Some(Box::new(value.clone()));
+    Some(Expr::Case(Case::new(None, vec![when], value)))
 }
 
 /// Values of which one is answered, where DataFusion would make them alike otherwise: decimals beside floats as floats.

@@ -3,8 +3,8 @@
 //! Start reading at [`as_moment`].
 
 use super::written;
-use crate::computed::{Task, call};
 use crate::plans;
+use crate::reaches::{self, are_alike, in_nanos, is_utc};
 use crate::types::per_second;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::TreeNode;
@@ -12,9 +12,6 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use std::sync::Arc;
-
-/// As it is written, and as DataFusion writes it for `now()`.
-const UTC: [&str; 2] = ["UTC", "+00:00"];
 
 /// A moment that is written down, of a year that nanoseconds do not reach, in microseconds. `TIMESTAMP '…'` is one in nanoseconds.
 pub fn in_micros(value: &Expr, kind: &DataType) -> Option<Expr> {
@@ -56,29 +53,14 @@ pub fn are_of_two_reaches(
     (one, of_one): (&Expr, &DataType),
     (other, of_other): (&Expr, &DataType),
 ) -> bool {
-    let is_nanos = |kind: &DataType| matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _));
-    let is_asked = |side: &Expr| {
-        let asked = side.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))));
-        asked.is_ok_and(|asked| asked)
-    };
     let is_of_rows = |side: &Expr| !plans::is_of_no_row(side) && !is_asked(side);
-    is_nanos(of_one) != is_nanos(of_other)
-        && are_alike(of_one, of_other)
-        && is_of_rows(one)
-        && is_of_rows(other)
+    reaches::differ(of_one, of_other) && is_of_rows(one) && is_of_rows(other)
 }
 
-/// A moment as nanoseconds since 1970, whatever its year. `None` of what is no moment, and no date.
-pub fn in_nanos(value: &Expr, kind: &DataType) -> Option<Expr> {
-    let moment = match kind {
-        DataType::Timestamp(..) => value.clone(),
-        DataType::Date32 => cast(
-            value.clone(),
-            DataType::Timestamp(TimeUnit::Microsecond, None),
-        ),
-        _ => return None,
-    };
-    Some(call(Task::Span, vec![moment]))
+/// Whether a subquery is asked about it.
+pub fn is_asked(side: &Expr) -> bool {
+    let asked = side.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))));
+    asked.is_ok_and(|asked| asked)
 }
 
 /// The same of a list of which one value is of another reach than the side. `None` where there is none, or something else beside them.
@@ -103,19 +85,6 @@ pub fn list_in_nanos(list: &InList, is: &DataType, kinds: &[DataType]) -> Option
     let values: Vec<Expr> = values.collect::<Option<_>>()?;
     let side = Box::new(in_nanos(side, is)?);
     Some(InList::new(side, values, list.negated))
-}
-
-/// Whether both are moments, or dates, of one zone.
-fn are_alike(one: &DataType, other: &DataType) -> bool {
-    let zone = |kind: &DataType| match kind {
-        DataType::Timestamp(_, zone) => Some(zone.clone()),
-        DataType::Date32 => Some(None),
-        _ => None,
-    };
-    let (Some(one), Some(other)) = (zone(one), zone(other)) else {
-        return false;
-    };
-    one == other || (is_utc(one.as_ref()) && is_utc(other.as_ref()))
 }
 
 /// A list in which dates stand beside moments, or `now()` beside what nanoseconds do not reach, with both in microseconds, as each is compared by itself: DataFusion makes
@@ -155,6 +124,63 @@ fn moments_beside(is: &DataType, kinds: &[DataType]) -> Option<DataType> {
     };
     let are_alike = zones.all(is_same);
     are_alike.then(|| DataType::Timestamp(TimeUnit::Microsecond, first.clone()))
+}
+
+/// Values of which one is answered, in microseconds where one of them is in nanoseconds and another one may be of a year that these do not reach.
+/// A text that is written down is a moment. `None` where all have one reach, or something else stands beside them.
+pub fn in_one_reach<'e>(
+    parts: impl Iterator<Item = &'e Expr>,
+    schema: &DFSchema,
+) -> Option<Vec<Expr>> {
+    let parts = parts.map(|part| Some((part, part.get_type(schema).ok()?)));
+    let parts: Vec<(&Expr, DataType)> = parts.collect::<Option<_>>()?;
+    let mut any = parts.iter();
+    if !any.any(|(part, kind)| reaches_more(part, kind)) {
+        return None;
+    }
+    let of_text = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let kinds = parts.iter().map(|(_, kind)| match kind.is_string() {
+        true => &of_text,
+        false => kind,
+    });
+    let micros = reaches::common(kinds)?;
+    let parts = parts.iter();
+    let parts = parts.map(|(part, kind)| in_micros_of(part, kind, &micros));
+    parts.collect()
+}
+
+/// Whether a value may be of a year that nanoseconds do not reach.
+fn reaches_more(value: &Expr, kind: &DataType) -> bool {
+    let is = |unit: TimeUnit, value: &ScalarValue| {
+        let kind = DataType::Timestamp(unit, None);
+        value.cast_to(&kind).is_ok()
+    };
+    match kind {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => false,
+        DataType::Timestamp(..) | DataType::Date32 => {
+            written(value).is_none_or(|value| !is(TimeUnit::Nanosecond, &value))
+        }
+        kind if kind.is_string() => written(value).is_some_and(|text| {
+            !is(TimeUnit::Nanosecond, &text) && is(TimeUnit::Microsecond, &text)
+        }),
+        _ => false,
+    }
+}
+
+fn in_micros_of(value: &Expr, kind: &DataType, micros: &DataType) -> Option<Expr> {
+    if !kind.is_string() {
+        return Some(reaches::in_micros(value.clone(), kind, micros));
+    }
+    let DataType::Timestamp(_, zone) = micros else {
+        return None;
+    };
+    let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
+    let kind = match written(value)?.cast_to(&nanos) {
+        Ok(_) => &nanos,
+        Err(_) => micros,
+    };
+    let moment = cast(value.clone(), kind.clone());
+    Some(reaches::in_micros(moment, kind, micros))
 }
 
 /// `date_trunc` of a date or a text, which it would make nanoseconds.
@@ -259,10 +285,6 @@ pub fn beyond(column: &DataType, value: &Expr, of_value: &DataType) -> Option<Sc
 /// way with.
 fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
     zone.is_some() || is_utc(its_zone)
-}
-
-fn is_utc(zone: Option<&Arc<str>>) -> bool {
-    zone.is_none_or(|zone| UTC.contains(&zone.as_ref()))
 }
 
 fn units(moment: &ScalarValue) -> Option<i64> {

@@ -10,12 +10,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as Planned;
-use datafusion::logical_expr::expr::{
-    AggregateFunction, InSubquery, ScalarFunction, SetComparison, Sort, WindowFunction,
-};
+use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, Sort, WindowFunction};
 use datafusion::logical_expr::{
-    Case, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
-    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, cast, lit,
+    Case, Expr, ExprSchemable, Join, LogicalPlan, Operator, WindowFrameBound, WindowFrameUnits,
+    WindowFunctionDefinition, binary_expr, cast, lit,
 };
 use std::sync::Arc;
 
@@ -87,44 +85,6 @@ pub fn joined(mut join: Join) -> Transformed<LogicalPlan> {
     }
     let join = LogicalPlan::Join(plans::by_keys(join));
     Transformed::new_transformed(join, has_changed)
-}
-
-/// `span IN (SELECT …)`.
-pub fn listed(set: &InSubquery, schema: &DFSchema) -> Option<Expr> {
-    let is = set.expr.get_type(schema).ok()?;
-    let kind = set.subquery.subquery.schema().fields().first()?.data_type();
-    if !are_spans(&is, kind) {
-        return None;
-    }
-    let side = Box::new(span(&set.expr, &is));
-    let lengths = lengths(&set.subquery, kind)?;
-    Some(Expr::InSubquery(InSubquery::new(
-        side,
-        lengths,
-        set.negated,
-    )))
-}
-
-/// `span > ALL (SELECT …)`.
-pub fn quantified(set: &SetComparison, schema: &DFSchema) -> Option<Expr> {
-    let is = set.expr.get_type(schema).ok()?;
-    let kind = set.subquery.subquery.schema().fields().first()?.data_type();
-    if !are_spans(&is, kind) {
-        return None;
-    }
-    let side = Box::new(span(&set.expr, &is));
-    let lengths = lengths(&set.subquery, kind)?;
-    let set = SetComparison::new(side, lengths, set.op, set.quantifier);
-    Some(Expr::SetComparison(set))
-}
-
-/// How long the spans are that a subquery answers.
-fn lengths(subquery: &Subquery, kind: &DataType) -> Option<Subquery> {
-    let plan = subquery.subquery.as_ref().clone();
-    let column = plan.schema().columns().into_iter().next()?;
-    let length = span(&Expr::Column(column), kind);
-    let plan = LogicalPlanBuilder::from(plan).project([length]).ok()?;
-    Some(subquery.with_plan(Arc::new(plan.build().ok()?)))
 }
 
 /// `min` and `max`, what is counted once, and an order in which values are taken.

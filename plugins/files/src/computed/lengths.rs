@@ -8,7 +8,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int32A
 use datafusion::arrow::compute::{DatePart, cast, date_part, interleave, try_binary};
 use datafusion::arrow::datatypes::{
     DataType, Decimal128Type, Int64Type, IntervalDayTimeType, IntervalMonthDayNanoType,
-    IntervalUnit, IntervalYearMonthType, TimeUnit,
+    IntervalUnit, IntervalYearMonthType, TimeUnit, TimestampNanosecondType,
 };
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as Planned;
@@ -146,5 +146,24 @@ pub fn of_whole_days(value: &ColumnarValue) -> Planned<()> {
     match is_whole {
         true => Ok(()),
         false => Err(errors::through(errors::date_with_hours())),
+    }
+}
+
+/// Refuses moments that are finer than a microsecond.
+pub fn of_whole_micros(value: &ColumnarValue) -> Planned<()> {
+    let array = match value {
+        ColumnarValue::Array(array) => array.clone(),
+        ColumnarValue::Scalar(value) => value.to_array()?,
+    };
+    let is_whole = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            let moments = array.as_primitive::<TimestampNanosecondType>();
+            moments.iter().flatten().all(|nanos| nanos % 1_000 == 0)
+        }
+        _ => true,
+    };
+    match is_whole {
+        true => Ok(()),
+        false => Err(errors::through(errors::finer_than_microseconds())),
     }
 }
