@@ -1,8 +1,6 @@
 //! What a cast cuts off, or makes NULL of, is gone where it is compared and sorted, too, and no page of a file is passed over by it.
 
-mod common;
-
-use common::{array, arrow, ask, batch, file, numbers, parquet_with, rows};
+use crate::common::{array, arrow, ask, batch, file, numbers, parquet_with, rows};
 use datafusion::arrow::array::*;
 use datafusion::parquet::file::properties::WriterProperties;
 use souk_connector_files::Session;

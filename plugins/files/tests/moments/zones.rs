@@ -1,8 +1,6 @@
 //! Moments are what they are: beside texts and dates, finer than their column, and in zones.
 
-mod common;
-
-use common::{array, arrow, ask, batch, file, numbers, parquet, rows, tar};
+use crate::common::{array, arrow, ask, batch, file, numbers, parquet, rows, tar};
 use datafusion::arrow::array::*;
 use souk_sdk::{ColumnType, Value};
 

@@ -1,8 +1,6 @@
 //! What a statement compares is compared as it is: times of day of all units, and rows.
 
-mod common;
-
-use common::{array, arrow, ask, batch, file, numbers, parquet, rows};
+use crate::common::{array, arrow, ask, batch, file, numbers, parquet, rows};
 use datafusion::arrow::array::*;
 use souk_sdk::Value;
 

@@ -1,9 +1,7 @@
 //! What a statement computes has all of its digits, or is refused: no number begins anew at the other end of its type.
 
-mod common;
-
-use common::extremes::{is, is_refused, is_refused_as, sessions};
-use common::{ask, file};
+use crate::common::extremes::{is, is_refused, is_refused_as, sessions};
+use crate::common::{ask, file};
 use souk_sdk::ColumnType::{Decimal, Int64, Text};
 use souk_sdk::ErrorClass;
 

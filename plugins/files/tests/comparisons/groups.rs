@@ -1,8 +1,6 @@
 //! Groups: of spans of time by how long these are, and of keys that are computed otherwise than DataFusion does.
 
-mod common;
-
-use common::{ask, file};
+use crate::common::{ask, file};
 
 /// Of spans that are equally long the first one stands for all.
 #[test]

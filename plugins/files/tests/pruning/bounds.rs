@@ -1,8 +1,6 @@
 //! Bounds of row groups that say something else than there is, as writers of other times make them, are not believed.
 
-mod common;
-
-use common::{array, ask, batch, file, parquet};
+use crate::common::{array, ask, batch, file, parquet};
 use datafusion::arrow::array::*;
 use datafusion::parquet::basic::{ColumnOrder, SortOrder};
 use datafusion::parquet::data_type::{ByteArray, FixedLenByteArray};
@@ -14,7 +12,7 @@ use souk_connector_files::Session;
 
 /// The numbers of the rows for which the condition holds.
 fn rows(session: &mut Session, condition: &str) -> String {
-    common::rows(session, condition, Vec::new())
+    crate::common::rows(session, condition, Vec::new())
 }
 
 /// The file with a footer that says this of its one row group's columns, and of their order.

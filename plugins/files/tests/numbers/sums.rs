@@ -1,9 +1,7 @@
 //! What is added up, and what goes on step by step: sums, averages, series and dates that are moved are exact, or refused.
 
-mod common;
-
-use common::extremes::{is, is_refused, is_refused_as, sessions};
-use common::{array, arrow, ask, batch, file};
+use crate::common::extremes::{is, is_refused, is_refused_as, sessions};
+use crate::common::{array, arrow, ask, batch, file};
 use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::{IntervalDayTimeType, IntervalMonthDayNanoType};
 use souk_sdk::ColumnType::{Decimal, Int64};

@@ -1,8 +1,6 @@
 //! Floats are compared as they are shown, beside decimals, too, with one zero and one that is no number.
 
-mod common;
-
-use common::{array, arrow, ask, batch, file, numbers, parquet, rows};
+use crate::common::{array, arrow, ask, batch, file, numbers, parquet, rows};
 use datafusion::arrow::array::*;
 use souk_sdk::Value;
 use std::sync::Arc;

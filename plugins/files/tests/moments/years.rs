@@ -1,8 +1,6 @@
 //! Moments are of any year, also beside others in nanoseconds, which reach from 1677 to 2262.
 
-mod common;
-
-use common::{array, arrow, ask, batch, file, numbers, parquet, rows};
+use crate::common::{array, arrow, ask, batch, file, numbers, parquet, rows};
 use datafusion::arrow::array::*;
 use souk_sdk::Value;
 

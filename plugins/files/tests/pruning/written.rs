@@ -1,8 +1,6 @@
 //! What row groups and pages of Parquet say of their values passes over nothing that is there, whoever wrote it.
 
-mod common;
-
-use common::{array, ask, batch, file, parquet_with};
+use crate::common::{array, ask, batch, file, parquet_with};
 use datafusion::arrow::array::*;
 use datafusion::parquet::data_type::Int96;
 use datafusion::parquet::file::properties::WriterProperties;

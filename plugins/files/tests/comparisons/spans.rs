@@ -1,8 +1,6 @@
 //! Spans of time are compared, sorted and joined by how long they are.
 
-mod common;
-
-use common::{array, arrow, ask, batch, file, numbers, parquet, rows};
+use crate::common::{array, arrow, ask, batch, file, numbers, parquet, rows};
 use datafusion::arrow::array::*;
 
 /// Spans are compared by how long they are, of a day 24 hours and of a month 30 days, as PostgreSQL does.
