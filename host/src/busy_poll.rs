@@ -2,9 +2,10 @@
 //!
 //! A core falls asleep and is woken more slowly than a source that is near answers a small query, or a client that is near asks the
 //! next one; above all in a virtual machine, where both leave the guest. A single row took 93 us, and takes 67 when the worker stays
-//! awake (tests/load/README.md). So it does with each further exchange that a statement takes. It gives way to whoever else wants the core, and looks no longer than the bound. With several
-//! requests in flight it does not look at all: then there is work to wake up for, and cores are better left to it. Nor for a while
-//! after many were, as in a moment between the requests of many clients: they are about to come.
+//! awake (tests/load/README.md). So it does with each further exchange that a statement takes. It gives way to whoever else wants the core,
+//! leaves it to them when that has happened twice, and looks no longer than the bound. With several requests in flight it does not look at
+//! all: then there is work to wake up for, and cores are better left to it. Nor for a while after many were, as in a moment between the
+//! requests of many clients: they are about to come.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +17,17 @@ use tokio::sync::Notify;
 const MANY: usize = 16;
 /// So many beginnings and ends of requests, since many were in flight, are a while.
 const WHILE: usize = 32;
+/// Who comes back so late from giving way has met somebody with work to do: by itself that takes less than a microsecond.
+const GIVEN_WAY: Duration = Duration::from_micros(10);
+/// A core that so many others wanted, one after the other, does not fall asleep when it is left to them. (The first of them is often the client, or the
+/// source, and nobody else.)
+const WANTED: usize = 2;
 
 /// Belongs to one worker and its `current_thread` runtime; the atomics are there because tasks must be `Send`.
 pub struct BusyPoll {
     bound: Duration,
+    /// [`GIVEN_WAY`], but in tests.
+    given_way: Duration,
     in_flight: AtomicUsize,
     /// Beginnings and ends of requests that are still to come before the worker looks again.
     looks_after: AtomicUsize,
@@ -29,8 +37,13 @@ pub struct BusyPoll {
 
 impl BusyPoll {
     pub fn new(bound: Duration) -> Arc<BusyPoll> {
+        Self::giving_way(bound, GIVEN_WAY)
+    }
+
+    fn giving_way(bound: Duration, given_way: Duration) -> Arc<BusyPoll> {
         Arc::new(BusyPoll {
             bound,
+            given_way,
             in_flight: AtomicUsize::new(0),
             looks_after: AtomicUsize::new(0),
             quiet: Notify::new(),
@@ -76,8 +89,19 @@ impl BusyPoll {
             // What happens while the worker looks is remembered, and has it look once more.
             self.quiet.notified().await;
             let begun = Instant::now();
-            while self.is_quiet() && begun.elapsed() < self.bound {
+            let mut wanted = 0;
+            while self.is_quiet() {
+                let before = Instant::now();
+                if before - begun >= self.bound {
+                    break;
+                }
                 std::thread::yield_now();
+                if before.elapsed() > self.given_way {
+                    wanted += 1;
+                    if wanted == WANTED {
+                        break;
+                    }
+                }
                 tokio::task::yield_now().await;
             }
         }
@@ -100,6 +124,10 @@ mod tests {
     /// Whether a worker falls asleep at all in a while after this has happened. That holds on a loaded machine too, where
     /// one that stays awake gets little of its core.
     fn sleeps_after<T>(bound: Duration, happens: impl FnOnce(&Arc<BusyPoll>) -> T) -> bool {
+        sleeps(BusyPoll::giving_way(bound, LONG), happens)
+    }
+
+    fn sleeps<T>(poll: Arc<BusyPoll>, happens: impl FnOnce(&Arc<BusyPoll>) -> T) -> bool {
         let asleep = Arc::new(AtomicUsize::new(0));
         let counter = asleep.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -110,7 +138,6 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let poll = BusyPoll::new(bound);
             let polling = poll.clone();
             tokio::spawn(async move { polling.run().await });
             let kept = happens(&poll);
@@ -132,6 +159,12 @@ mod tests {
         assert!(!sleeps_after(LONG, |poll| poll.request()));
         assert!(sleeps_after(SHORT, |poll| poll.request()));
         assert!(sleeps_after(Duration::ZERO, |poll| poll.request()));
+    }
+
+    #[test]
+    fn a_worker_leaves_its_core_to_those_who_want_it() {
+        let poll = BusyPoll::giving_way(LONG, Duration::ZERO);
+        assert!(sleeps(poll, |poll| poll.request()));
     }
 
     #[test]
