@@ -1,6 +1,7 @@
 //! The request at work. Rows are decoded here, in place.
 
 use crate::errors::ServerError;
+use crate::identity;
 use crate::protocol::{self, EOF, ERROR, OK, Reader, malformed};
 use crate::statements::{Arriving, Shape};
 use souk_sdk::{Batch, ColumnBuilder, Error, Limits, Step, Value};
@@ -20,7 +21,7 @@ const REFUSED_BYTES_MAX: u64 = 1 << 20;
 )]
 pub enum Job {
     /// What a session begins with.
-    Setup,
+    Setup(identity::Answer),
     /// Another session's statement is being stopped.
     Errand {
         id: u32,
@@ -39,7 +40,7 @@ impl Job {
     /// The request that it is for.
     pub fn id(&self) -> Option<u32> {
         match self {
-            Job::Setup => None,
+            Job::Setup(_) => None,
             Job::Prepare(job) => Some(job.ask.id),
             Job::Execute(job) => Some(job.ask.id),
             Job::Probe { id, .. } | Job::Errand { id, .. } => Some(*id),

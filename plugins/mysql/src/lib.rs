@@ -1,8 +1,8 @@
 //! MySQL and MariaDB as a connector: a state machine over the client/server protocol, version 10.
 //!
 //! Start reading at `session` (the request at work and what arrives for it); `frames` cuts messages from packets, `startup` logs in
-//! with the help of `secrets`, `statements` holds the prepared ones, `types` turns binary values into columns and `parameters` values
-//! into binary, `catalog` asks for the schema, `errors` says whose fault an error number is.
+//! with the help of `secrets`, `identity` says which server it is, `statements` holds the prepared ones, `types` turns binary values
+//! into columns and `parameters` values into binary, `catalog` asks for the schema, `errors` says whose fault an error number is.
 //!
 //! **Read-only.** The session's default is READ ONLY, and every request is one explicit `START TRANSACTION READ ONLY`, the statement,
 //! and `ROLLBACK`, sent together. The server refuses a write in it with error 1792 whatever the user may do, and nothing that a statement
@@ -16,6 +16,7 @@ mod catalog;
 mod dates;
 mod errors;
 mod frames;
+mod identity;
 mod job;
 mod parameters;
 mod protocol;

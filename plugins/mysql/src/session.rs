@@ -3,6 +3,7 @@
 //! Nothing waits. A call writes what it can and returns; what arrives is the answer to the command at the head of the queue.
 
 use crate::frames::Frames;
+use crate::identity;
 use crate::job::{Ask, Execute, Job, Prepare};
 use crate::settings::{self, Settings};
 use crate::startup::{ALL_ROWS, Greeting, Login, SETUP};
@@ -56,6 +57,8 @@ pub struct Session {
 struct Server {
     /// The number of this session.
     thread: u32,
+    /// What tells it from others, as far as that is known.
+    identity: Option<Box<str>>,
     version: String,
     is_mariadb: bool,
     deprecates_eof: bool,
@@ -91,6 +94,8 @@ enum Awaited {
     Setup,
     /// That results have all their rows.
     AllRows,
+    /// Which server it is.
+    Identity,
     /// How long a statement may run.
     Limit,
     Begin,
@@ -173,13 +178,14 @@ impl Machine for Session {
                 self.job = Some(Job::Probe { id, error: None });
             }
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
-            Request::Errand(errand) => match <[u8; 4]>::try_from(errand.message.as_slice()) {
-                Ok(thread) => {
-                    let text = format!("KILL QUERY {}", u32::from_le_bytes(thread));
+            Request::Errand(errand) => match errand.message.split_first_chunk::<4>() {
+                Some((thread, server)) if self.server.may_be(server) => {
+                    let text = format!("KILL QUERY {}", u32::from_le_bytes(*thread));
                     self.command(&text, Awaited::Kill, step);
                     self.job = Some(Job::Errand { id, error: None });
                 }
-                Err(_) => step.failed(id, Error::internal("errand", "an errand is not ours")),
+                Some(_) => step.failed(id, other_server()),
+                None => step.failed(id, Error::internal("errand", "an errand is not ours")),
             },
         }
         Ok(())
@@ -205,7 +211,7 @@ impl Machine for Session {
         }
     }
 
-    /// A session beside this one sends `KILL QUERY`. Where that fails, this one ends with its wire.
+    /// A session beside this one sends `KILL QUERY`, if it is with the same server. Where that fails, this one ends with its wire.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
         let is_at_work = self.job.as_ref().and_then(Job::id) == Some(id);
         if !is_at_work || self.stopping != Stopping::No {
@@ -215,7 +221,9 @@ impl Machine for Session {
             job.refuse(cancelled());
         }
         self.stopping = Stopping::Asked;
-        step.confer(STOP, self.server.thread.to_le_bytes().to_vec());
+        let mut errand = self.server.thread.to_le_bytes().to_vec();
+        errand.extend_from_slice(self.server.identity().as_bytes());
+        step.confer(STOP, errand);
         Ok(())
     }
 }
@@ -227,8 +235,11 @@ impl Session {
             self.command(statement, Awaited::Setup, step);
         }
         self.command(ALL_ROWS, Awaited::AllRows, step);
+        if let Some(text) = identity::question(&self.server.version, self.server.is_mariadb) {
+            self.command(text, Awaited::Identity, step);
+        }
         self.limit(self.settings.statement_timeout_ms(), step);
-        self.job = Some(Job::Setup);
+        self.job = Some(Job::Setup(identity::Answer::default()));
     }
 
     fn command(&mut self, sql: &str, awaited: Awaited, step: &mut Step) {
@@ -316,6 +327,27 @@ impl Session {
         };
         self.command(&text, Awaited::Limit, step);
     }
+}
+
+impl Server {
+    /// Empty where it is not known.
+    fn identity(&self) -> &str {
+        self.identity.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it is the one that an errand is about, as far as both are known.
+    fn may_be(&self, server: &[u8]) -> bool {
+        let known = self.identity().as_bytes();
+        known.is_empty() || server.is_empty() || known == server
+    }
+}
+
+#[cold]
+fn other_server() -> Error {
+    Error::unavailable(
+        "other_server",
+        "the connection's address leads to several servers: the statement runs at another one than was reached to stop it",
+    )
 }
 
 fn cancelled() -> Error {

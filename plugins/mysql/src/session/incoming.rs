@@ -109,6 +109,7 @@ impl Session {
         let is_over = match (self.awaited.front(), &mut self.job) {
             (Some(Awaited::Execute), Some(Job::Execute(job))) => job.message(body, eof, step)?,
             (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
+            (Some(Awaited::Identity), Some(Job::Setup(answer))) => answer.message(body, eof)?,
             (Some(awaited), Some(_)) => {
                 let awaited = *awaited;
                 self.simple(awaited, body, step)?;
@@ -234,7 +235,10 @@ impl Session {
                 }
                 _ => step.done(id),
             },
-            Some(Job::Setup) => step.ready(),
+            Some(Job::Setup(answer)) => {
+                self.server.identity = answer.identity(self.server.thread);
+                step.ready();
+            }
             None => {}
         }
     }

@@ -73,6 +73,46 @@ fn run_errand(server: &MariaDb, database: &str, wire: &mut Wire) {
         .unwrap();
 }
 
+/// Behind one address there may be several servers. What is to stop a statement strikes nobody who has its number at another one; where it is not known
+/// which server is meant, it strikes.
+#[test]
+fn another_server_strikes_nobody() {
+    let (server, other) = (MariaDb::shared(), MariaDb::start(&[]));
+    let (database, elsewhere) = (server.database(ITEMS), other.database(ITEMS));
+    let slow = "SELECT COUNT(*) FROM items a, items b, items c, items d WHERE a.price + b.price + c.price + d.price < 0";
+    let mut wire = wire(server, &database);
+    let id = wire.ask(slow, vec![]);
+    wire.step(|session, step| session.cancel(id, step)).unwrap();
+    let mut errand = wire.errands.pop().unwrap().bytes;
+    let (number, which) = errand.split_first_chunk_mut::<4>().unwrap();
+    assert!(!which.is_empty(), "it is known which server it is");
+
+    let mut neighbour = common::wire(&other, &elsewhere);
+    let thread = neighbour.scalar("SELECT CONNECTION_ID()");
+    *number = thread.parse::<u32>().unwrap().to_le_bytes();
+    let only_its_number = number.to_vec();
+    for (message, refused, wanted) in [
+        (errand, Some("other_server"), "statement_timeout"),
+        (only_its_number, None, "cancelled"),
+    ] {
+        let asked = neighbour.ask(slow, vec![]);
+        if refused.is_some() {
+            // Once it is prepared, it is asked.
+            neighbour.pump().unwrap();
+        }
+        wait_for(&other, &thread, "price");
+        let mut second = common::wire(&other, &elsewhere);
+        let errand = second.submit(Request::Errand(Errand {
+            message,
+            limits: LIMITS,
+        }));
+        let refusal = second.wait(errand).unwrap().end.unwrap().err();
+        assert_eq!(refusal.map(|error| error.code).as_deref(), refused);
+        let ended = neighbour.wait(asked).unwrap().error();
+        assert_eq!(class_and_code(&ended), (ErrorClass::Timeout, wanted));
+    }
+}
+
 /// A cancelled statement stops at the server, wherever it was; the session goes on, and nothing strikes what comes next.
 #[test]
 fn cancels_stop_the_statement_and_nothing_else() {
