@@ -2,9 +2,9 @@
 //! are attached at egress, and follows no redirect.
 
 use crate::io::{Exchange, Shared};
+use crate::json::what_is_wrong;
 use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse, Input};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::error::Category;
 use std::fmt::{Display, Write};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -310,21 +310,6 @@ impl HttpResponse {
             .detail(what_is_wrong(&error))
         })
     }
-}
-
-/// In words of ours: serde quotes a text that stands where something else was expected. A member that is missing, or there twice, is called by its name
-/// in the connector's own type.
-fn what_is_wrong(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let of_member = ["missing field `", "duplicate field `"];
-    let is_of_member = of_member.iter().any(|begins| text.starts_with(begins));
-    let what = match error.classify() {
-        Category::Data if is_of_member => text.split(" at line ").next().unwrap_or_default(),
-        Category::Data => "a value of another type than was expected",
-        Category::Eof => "it ends too early",
-        Category::Syntax | Category::Io => "it is no JSON",
-    };
-    format!("{what}, line {}, column {}", error.line(), error.column())
 }
 
 #[cfg(test)]

@@ -13,10 +13,12 @@ mod answer;
 mod parts;
 mod reader;
 mod table;
+mod wrong;
 pub use answer::{Answer, Reading, Telling};
 pub use parts::{once_part, once_scalar, part, part_or_none, read_part, scalar};
 pub use reader::{Reader, Written};
 pub use table::{Cell, Kind, Table};
+pub use wrong::what_is_wrong;
 
 /// A document, of which parts may borrow. That it is text is seen once for all of it: [`serde_json::from_slice`] looks at each value by itself,
 /// and twice at one that is kept as a [`RawValue`].

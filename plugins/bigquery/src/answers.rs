@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Reader, Table, part_or_none};
+use souk_sdk::json::{self, Kind, Reader, Table, part_or_none, what_is_wrong};
 use souk_sdk::{Error, HttpFailure, HttpResponse, Query};
 
 use crate::errors;
@@ -105,7 +105,7 @@ impl<'a> Results<'a> {
     /// The name of the job.
     pub fn job(&self) -> Result<Option<JobReference>, Error> {
         let job = self.job_reference.map(json::read_part).transpose();
-        job.map_err(|error| malformed().detail(error.to_string()))
+        job.map_err(|error| unreadable(&error))
     }
 
     /// The rows that were kept.
@@ -117,7 +117,7 @@ impl<'a> Results<'a> {
         let rows = self.rows.map(|rows| serde_json::from_str(rows.get()));
         let rows = rows.transpose();
         rows.map(Option::unwrap_or_default)
-            .map_err(|error| malformed().detail(error.to_string()))
+            .map_err(|error| unreadable(&error))
     }
 
     /// 0 where it is not said.
@@ -190,7 +190,7 @@ pub fn answer(
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
     let read = json::utf8(&response.body).and_then(json::read_part);
-    read.map_err(|error| malformed().detail(error.to_string()))
+    read.map_err(|error| unreadable(&error))
 }
 
 pub fn malformed() -> Error {
@@ -198,4 +198,55 @@ pub fn malformed() -> Error {
         "malformed_answer",
         "what answers at the connection's address does not speak as BigQuery's REST API does",
     )
+}
+
+/// What is wrong with an answer's JSON, without its content.
+pub fn unreadable(error: &serde_json::Error) -> Error {
+    malformed().detail(what_is_wrong(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands where it does not belong is the project's data, and not told.
+    #[test]
+    fn what_cannot_be_read_is_told_without_its_content() {
+        let response = |body: &str| HttpResponse {
+            id: 1,
+            status: 200,
+            headers: Vec::new(),
+            body: body.as_bytes().to_vec(),
+        };
+        let datasets = |body: &str| read::<Datasets>(&response(body)).err();
+        let kept = |rows: &str| {
+            let results = Results {
+                rows: Some(serde_json::from_str(rows).unwrap()),
+                ..Results::default()
+            };
+            results.kept().err()
+        };
+        let job = |job: &str| {
+            let results = Results {
+                job_reference: Some(job),
+                ..Results::default()
+            };
+            results.job().err()
+        };
+        for error in [
+            datasets(r#"{"datasets": "hush"}"#),
+            datasets(r#"{"datasets": [{"datasetReference": "hush"}]}"#),
+            kept(r#"["hush"]"#),
+            kept(r#"[{"f": "hush"}]"#),
+            kept(r#"[{"f": ["hush"]}]"#),
+            job(r#"{"projectId": {"hush": 1}}"#),
+            job(r#"{"projectId": "p", "jobId": 7007}"#),
+        ] {
+            let error = error.unwrap();
+            assert_eq!(error.code, "malformed_answer");
+            let told = error.detail.unwrap();
+            assert!(!told.contains("hush") && !told.contains("7007"), "{told}");
+            assert!(told.contains("line 1"), "{told}");
+        }
+    }
 }

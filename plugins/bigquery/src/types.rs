@@ -85,8 +85,8 @@ impl Type {
 
 /// The columns that a schema describes, each with its type.
 pub fn columns(schema: &str) -> Result<(Vec<Column>, Vec<Type>), Error> {
-    let schema: Schema = json::read_part(schema)
-        .map_err(|error| crate::answers::malformed().detail(error.to_string()))?;
+    let schema: Schema =
+        json::read_part(schema).map_err(|error| crate::answers::unreadable(&error))?;
     let mut room = FIELDS_MAX;
     let (mut columns, mut types) = (Vec::new(), Vec::new());
     for field in &schema.fields {
@@ -238,6 +238,19 @@ mod tests {
             "finer_than_microseconds"
         );
         assert!(columns("{}").is_err());
+    }
+
+    /// A schema that is none is told without what stands in it.
+    #[test]
+    fn what_is_no_schema_is_not_repeated() {
+        for schema in [
+            r#"{"fields": "hush"}"#,
+            r#"{"fields": ["hush"]}"#,
+            r#"{"fields": [{"name": "n", "type": "RANGE", "rangeElementType": "hush"}]}"#,
+        ] {
+            let told = columns(schema).unwrap_err().detail.unwrap();
+            assert!(!told.contains("hush"), "{told}");
+        }
     }
 
     /// However deep a schema is, and however wide, reading it ends.

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Reader, Unread, once, once_scalar, part_or_none};
+use souk_sdk::json::{self, Reader, Unread, once, once_scalar, part_or_none, what_is_wrong};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 /// Columns that a result has at most.
@@ -199,7 +199,7 @@ impl<'a> Chunk<'a> {
         };
         json::rows(rows, COLUMNS_MAX, each).map_err(|unread| match unread {
             Unread::Refused(error) => error,
-            Unread::Malformed(error) => malformed().detail(error.to_string()),
+            Unread::Malformed(error) => unreadable(&error),
         })
     }
 
@@ -249,7 +249,7 @@ fn beginning<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
     let read = json::utf8(&response.body).and_then(json::read_part);
-    read.map_err(|error| malformed().detail(error.to_string()))
+    read.map_err(|error| unreadable(&error))
 }
 
 /// No answer came.
@@ -264,9 +264,42 @@ pub fn malformed() -> Error {
     )
 }
 
+/// What is wrong with an answer's JSON, without its content.
+pub fn unreadable(error: &serde_json::Error) -> Error {
+    malformed().detail(what_is_wrong(error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What stands where it does not belong is the seller's data, and not told.
+    #[test]
+    fn what_cannot_be_read_is_told_without_its_content() {
+        let response = |body: &str| HttpResponse {
+            id: 1,
+            status: 200,
+            headers: Vec::new(),
+            body: body.as_bytes().to_vec(),
+        };
+        let rows = |list: &str| {
+            let list: &RawValue = serde_json::from_str(list).unwrap();
+            let mut chunk = Chunk::default();
+            chunk.keep(Some(list));
+            chunk.rows(|_| Ok(())).err()
+        };
+        for error in [
+            read::<Status>(&response(r#"{"state": 7007}"#)).err(),
+            read::<Status>(&response(r#"{"state": "FAILED", "error": [7007]}"#)).err(),
+            rows("[7007]"),
+            rows(r#"["hush"]"#),
+        ] {
+            let error = error.unwrap();
+            assert_eq!(error.code, "malformed_answer");
+            let told = error.detail.unwrap();
+            assert!(!told.contains("hush") && !told.contains("7007"), "{told}");
+        }
+    }
 
     /// Of a text that is as long as an answer may be, little is kept, and no character is cut.
     #[test]

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use souk_sdk::{Column, ColumnType, Error};
 
-use crate::answers::{COLUMNS_MAX, malformed};
+use crate::answers::{COLUMNS_MAX, malformed, unreadable};
 
 /// A description's text.
 pub const DESCRIBED_BYTES_MAX: usize = 1 << 20;
@@ -154,7 +154,7 @@ pub fn column(name: &str, type_text: &str) -> (Column, Type) {
 /// The columns that an answer describes: the name and the type of each.
 pub fn columns(described: &str) -> Result<Vec<(String, String)>, Error> {
     let described: Vec<Described> =
-        serde_json::from_str(described).map_err(|error| malformed().detail(error.to_string()))?;
+        serde_json::from_str(described).map_err(|error| unreadable(&error))?;
     match described.len() {
         0 => Err(malformed()),
         1..=COLUMNS_MAX => {
@@ -253,6 +253,11 @@ mod tests {
         assert_eq!(columns(described).unwrap(), [("a".into(), "INT".into())]);
         for broken in ["[]", "{}", "[1]", "[{\"name\":\"a\"}]", "null"] {
             assert!(columns(broken).is_err(), "{broken}");
+        }
+        // Without what stands there.
+        for broken in ["\"hush\"", "[\"hush\"]"] {
+            let told = columns(broken).unwrap_err().detail.unwrap();
+            assert!(!told.contains("hush"), "{told}");
         }
         let one = r#"{"name":"","type_text":""}"#;
         let many = format!("[{}{one}]", format!("{one},").repeat(COLUMNS_MAX));

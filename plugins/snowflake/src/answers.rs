@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
-use souk_sdk::json::{self, Reader, once, once_raw, once_text};
+use souk_sdk::json::{self, Reader, once_raw, once_scalar, once_text};
 use souk_sdk::{Error, HttpFailure, HttpResponse};
 
-use crate::errors::unreadable;
+use crate::errors::{malformed, unreadable};
 use crate::rows::{Row, Rows};
 use crate::unpacking;
 
@@ -73,7 +73,7 @@ impl<'a> MetaData<'a> {
     ) -> serde_json::Result<MetaData<'a>> {
         let (mut num_rows, mut described, mut partitions) = (None, None, None);
         from.object(|name, value| match name {
-            "numRows" => once(&mut num_rows, value),
+            "numRows" => once_scalar(&mut num_rows, value),
             "rowType" => row_type(&mut described, value),
             "partitionInfo" => count(&mut partitions, value),
             _ => value.skip(),
@@ -104,7 +104,7 @@ fn count(place: &mut Option<usize>, from: &mut Reader<'_>) -> serde_json::Result
 /// The columns of a result, of which there is at least one.
 pub fn columns(row_type: &str) -> Result<Vec<Described>, Error> {
     if row_type.len() > ROW_TYPE_BYTES_MAX {
-        return Err(unreadable("a result has too many columns"));
+        return Err(malformed().detail("a result has too many columns"));
     }
     let RowType(columns) = serde_json::from_str(row_type).map_err(unreadable)?;
     Ok(columns)
@@ -244,6 +244,25 @@ mod tests {
         }
         let wide = format!("[[{}null]]", "null,".repeat(COLUMNS_MAX));
         assert!(rows(wide.as_bytes()).is_err());
+    }
+
+    /// What stands where it does not belong is the seller's data, and not told.
+    #[test]
+    fn what_cannot_be_read_is_told_without_its_content() {
+        let head = |text: &str| Head::of(&Body(text.as_bytes().into())).err();
+        for error in [
+            head(r#"{"resultSetMetaData": {"numRows": "hush", "rowType": []}}"#),
+            head(r#"{"resultSetMetaData": "hush"}"#),
+            columns(r#""hush""#).err(),
+            columns(r#"["hush"]"#).err(),
+            columns(r#"[{"name": "n", "type": "fixed", "precision": "hush"}]"#).err(),
+            rows(br#"{"data": "hush"}"#).err(),
+        ] {
+            let error = error.unwrap();
+            assert_eq!(error.code, "malformed_answer");
+            let told = error.detail.unwrap();
+            assert!(!told.contains("hush"), "{told}");
+        }
     }
 
     #[test]

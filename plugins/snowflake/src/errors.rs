@@ -1,7 +1,6 @@
 //! Whose fault a refusal is, by its code. Snowflake's own text goes into `detail` only.
 
-use std::fmt::Display;
-
+use souk_sdk::json::what_is_wrong;
 use souk_sdk::{Error, HttpResponse};
 
 use serde::Deserialize;
@@ -197,6 +196,7 @@ pub fn malformed() -> Error {
     )
 }
 
-pub fn unreadable(error: impl Display) -> Error {
-    malformed().detail(error.to_string())
+/// What is wrong with an answer's JSON, without its content.
+pub fn unreadable(error: serde_json::Error) -> Error {
+    malformed().detail(what_is_wrong(&error))
 }

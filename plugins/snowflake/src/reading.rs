@@ -6,7 +6,7 @@ use souk_sdk::json::{self, Answer, Reader, Telling};
 use souk_sdk::{Error, Limits, Step};
 
 use crate::answers::{self, Body, Head, MetaData};
-use crate::errors::{malformed, unreadable};
+use crate::errors::malformed;
 use crate::rows::Row;
 use crate::types::{self, Type};
 use crate::values::push;
@@ -157,7 +157,7 @@ impl<'a> Page<'a, '_> {
             return Ok(());
         }
         if !self.has_data {
-            return Err(unreadable("an answer without rows"));
+            return Err(malformed().detail("an answer without rows"));
         }
         let described = self.head.result_set_meta_data.as_ref();
         self.rows

@@ -1,7 +1,7 @@
 //! Answers that come compressed. A part of a result is unpacked piece by piece, and its rows are read as they come out: what it becomes is
 //! never held as a whole, and no call into the connector takes long, however much a small part becomes.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 use souk_sdk::Error;
@@ -27,7 +27,7 @@ pub fn is_packed(body: &[u8]) -> bool {
 pub fn whole(body: &[u8]) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     let mut from = MultiGzDecoder::new(body).take(WHOLE_BYTES_MAX + 1);
-    let length = from.read_to_end(&mut text).map_err(unreadable)?;
+    let length = from.read_to_end(&mut text).map_err(unpackable)?;
     match length as u64 {
         ..=WHOLE_BYTES_MAX => Ok(text),
         _ => Err(Error::limit_exceeded(
@@ -35,6 +35,11 @@ pub fn whole(body: &[u8]) -> Result<Vec<u8>, Error> {
             "a compressed answer becomes longer than 4 MiB",
         )),
     }
+}
+
+/// It is not what it was compressed to. That library's own words know nothing of the content.
+fn unpackable(error: io::Error) -> Error {
+    malformed().detail(error.to_string())
 }
 
 /// A part on its way: `{"data": [[…], …]}`, or the rows alone.
@@ -97,7 +102,7 @@ impl Unpacking {
         match (is_last, self.place) {
             (false, _) => Ok(false),
             (true, Place::End) if self.has_rows && self.at == self.text.len() => Ok(true),
-            (true, _) => Err(unreadable("a part of the result breaks off")),
+            (true, _) => Err(malformed().detail("a part of the result breaks off")),
         }
     }
 
@@ -113,7 +118,7 @@ impl Unpacking {
         // Twice as much would be reserved otherwise.
         self.text.reserve_exact(PIECE_BYTES);
         let mut piece = self.from.by_ref().take(PIECE_BYTES as u64);
-        let length = piece.read_to_end(&mut self.text).map_err(unreadable)?;
+        let length = piece.read_to_end(&mut self.text).map_err(unpackable)?;
         self.unpacked += length;
         match self.unpacked {
             ..=PART_BYTES_MAX => Ok(length < PIECE_BYTES),

@@ -45,7 +45,7 @@ impl<'a> Results<'a> {
         };
         json::rows(rows, FIELDS_MAX, each).map_err(|unread| match unread {
             Unread::Refused(error) => error,
-            Unread::Malformed(error) => malformed().detail(error.to_string()),
+            Unread::Malformed(error) => malformed().detail(json::what_is_wrong(&error)),
         })
     }
 }

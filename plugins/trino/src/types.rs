@@ -1,6 +1,7 @@
 //! Names of types as a coordinator writes them (`row(a bigint, "b c" array(decimal(38,0)))`), and what becomes of their values.
 
 use serde::Deserialize;
+use souk_sdk::json::what_is_wrong;
 use souk_sdk::{Column, ColumnType, Error};
 
 use crate::answers::malformed;
@@ -65,8 +66,8 @@ impl Type {
 
 /// The columns that an answer describes, each with its type.
 pub fn columns(described: &str) -> Result<(Vec<Column>, Vec<Type>), Error> {
-    let described: Vec<Described> =
-        serde_json::from_str(described).map_err(|error| malformed().detail(error.to_string()))?;
+    let described: Vec<Described> = serde_json::from_str(described)
+        .map_err(|error| malformed().detail(what_is_wrong(&error)))?;
     let mut room = FIELDS_MAX;
     let (mut columns, mut types) = (Vec::new(), Vec::new());
     for column in described {
@@ -415,5 +416,7 @@ mod tests {
         }
         assert!(columns("[]").is_err());
         assert!(columns("{}").is_err());
+        let told = columns("[\"hush\"]").unwrap_err().detail.unwrap();
+        assert!(!told.contains("hush"), "{told}");
     }
 }

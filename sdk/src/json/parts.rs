@@ -66,7 +66,9 @@ pub fn part_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 fn of_scalar<'a, T: Deserialize<'a>>(raw: &'a str) -> serde_json::Result<T> {
     match raw.len() {
-        0..=SCALAR_BYTES_MAX => serde_json::from_str(raw),
+        // Nor is a short one told: it may be anybody's name.
+        0..=SCALAR_BYTES_MAX => serde_json::from_str(raw)
+            .map_err(|error| serde_json::Error::custom(super::what_is_wrong(&error))),
         _ => Err(serde_json::Error::custom(A_TEXT)),
     }
 }
@@ -158,6 +160,10 @@ mod tests {
         ] {
             let error = read(&document).unwrap_err();
             assert!(!error.contains("secret") && error.len() < 200, "{error}");
+        }
+        for short in ["hush", "-7.5"] {
+            let error = read(&format!(r#"{{"n":"{short}"}}"#)).unwrap_err();
+            assert!(!error.contains(short), "{error}");
         }
         let error = read_part::<Place>(&format!("\"{long}\"")).unwrap_err();
         assert!(!error.to_string().contains("secret"));
