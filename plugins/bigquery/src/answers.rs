@@ -183,7 +183,7 @@ pub fn answer(
     match outcome {
         Ok(response) if response.status == 200 => Ok(response),
         Ok(response) => Err(errors::refused(response, query)),
-        Err(failure) => Err(failure.within("64 MiB")),
+        Err(failure) => Err(failure.within("24 MiB")),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::parameters;
 use crate::settings::{Dataset, Settings};
 use crate::token::Signer;
 
-/// What the host reads of a response at most. BigQuery's own bound of a page is a third of it.
-const RESPONSE_BYTES_MAX: u64 = 64 << 20;
+/// What the host reads of a response at most: it stands in a session's 64 MiB beside what becomes of it. BigQuery's own bound of a page is 20 MB.
+const RESPONSE_BYTES_MAX: u64 = 24 << 20;
 /// Of an answer without rows.
 const SMALL_RESPONSE_BYTES: u64 = 8 << 20;
 /// Rows of one page; BigQuery sends fewer where they are long.

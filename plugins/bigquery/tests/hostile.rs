@@ -69,7 +69,7 @@ fn no_answer_makes_it_panic() {
     assert!(whole > 100 && refused > 1_000 && open > 100);
 }
 
-/// What stands where it does not belong is not told again, at a multiple of its length: an answer has 64 MiB.
+/// What stands where it does not belong is not told again, at a multiple of its length: an answer has 24 MiB, a session 64.
 #[test]
 fn what_is_refused_is_not_repeated() {
     let long = Json::from("\u{7f}".repeat(10_000));

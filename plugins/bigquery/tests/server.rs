@@ -248,6 +248,30 @@ fn what_follows_rows_is_read() {
     assert_eq!(talk.ended(id).unwrap().ok().rows, 2);
 }
 
+/// Whatever a request may have, an answer leaves room in a session's memory for what becomes of it.
+#[test]
+fn what_is_read_is_bounded() {
+    let limits = Limits {
+        bytes_max: u64::MAX,
+        ..LIMITS
+    };
+    let mut talk = Talk::usual();
+    let id = talk.submit(query("SELECT 1", vec![], limits));
+    talk.hears(0, dry("SELECT")).unwrap();
+    assert_eq!(talk.asked[0].response_bytes_max, 24 << 20);
+    let first = page(
+        json!([field("n", "INTEGER")]),
+        &[json!(["1"])],
+        2,
+        Some("a"),
+    );
+    talk.hears(0, reply(first)).unwrap();
+    assert_eq!(talk.asked[0].response_bytes_max, 24 << 20);
+    talk.hears(0, Err(WireFault::BadResponse)).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert!(error.message.contains("24 MiB"), "{error:?}");
+}
+
 /// A result that is larger than is allowed is none, and is not read to its end.
 #[test]
 fn what_is_too_large_is_refused() {

@@ -10,8 +10,9 @@ use crate::settings::Settings;
 
 /// The format that is asked for, and that an answer must say it has.
 pub const FORMAT: &str = "RowBinaryWithNamesAndTypes";
-/// What the host reads of a response at most.
-const RESPONSE_BYTES_MAX: u64 = 64 << 20;
+/// What the host reads of a response at most, as much as the largest page (16 MiB) asks for: it is one answer, in which a text of one letter takes
+/// two bytes. It stands in a session's 64 MiB beside the rows that it becomes.
+const RESPONSE_BYTES_MAX: u64 = 33 << 20;
 /// Of an answer without rows.
 const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
 /// No value takes more in the server's memory than so many times what it takes in an answer: an empty text, of which the length is kept.

@@ -447,7 +447,8 @@ impl Refused {
 
 /// A response that holds rows and nothing else.
 fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse, Refused> {
-    let response = outcome.map_err(|failure| Refused::Failed(failure.within("64 MiB")))?;
+    let within = "33 MiB or what the request's limits leave room for";
+    let response = outcome.map_err(|failure| Refused::Failed(failure.within(within)))?;
     let has_code = response.header("x-clickhouse-exception-code").is_some();
     if response.status != 200 || has_code {
         return Err(match ServerError::of(&response) {

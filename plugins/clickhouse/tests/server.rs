@@ -9,6 +9,29 @@ use souk_tests::wire::LIMITS;
 
 const ROWS: &[u8] = include_bytes!("recorded/rows.bin");
 
+/// Whatever a request may have, an answer is no longer than the largest page needs, which leaves room in a session's memory for its rows.
+#[test]
+fn what_is_read_is_bounded() {
+    for (bytes_max, wanted) in [
+        (1 << 20, 3 << 20),
+        (16 << 20, 33 << 20),
+        (64 << 20, 33 << 20),
+        (u64::MAX, 33 << 20),
+    ] {
+        let limits = Limits {
+            bytes_max,
+            ..LIMITS
+        };
+        let mut talk = Talk::usual();
+        let id = talk.submit(query("SELECT 1", vec![], limits));
+        assert_eq!(talk.asked[0].response_bytes_max, wanted, "{bytes_max}");
+        talk.hears(0, Err(WireFault::Refused)).unwrap();
+        assert!(talk.ended(id).is_some());
+    }
+    let broken = Talk::usual().rows_of(Err(WireFault::BadResponse)).error();
+    assert!(broken.message.contains("33 MiB"), "{broken:?}");
+}
+
 /// Who asks stands in headers, what is asked in the body, what bounds it in the address; nothing that is bound does.
 #[test]
 fn what_leaves() {
