@@ -89,6 +89,8 @@ pub(crate) struct Exchange {
 
 /// Shapes remembered per session; past it the oldest number is described anew.
 const SHAPES_MAX: usize = 64;
+/// What they take together, or a single one: names and types may be long, and a session has 64 MiB.
+const SHAPES_BYTES_MAX: usize = 4 << 20;
 
 /// The shapes that this session has described.
 #[derive(Default)]
@@ -103,6 +105,10 @@ impl Shapes {
         if let Some(at) = self.known.iter().position(|known| known == columns) {
             return (at as u32, None);
         }
+        let remembered: usize = self.known.iter().map(|known| bytes(known)).sum();
+        if remembered + bytes(columns) > SHAPES_BYTES_MAX {
+            *self = Shapes::default();
+        }
         let at = if self.known.len() < SHAPES_MAX {
             self.known.push(columns.clone());
             self.known.len() - 1
@@ -113,5 +119,58 @@ impl Shapes {
             at
         };
         (at as u32, Some(columns.to_vec()))
+    }
+}
+
+/// What the columns of a shape take.
+fn bytes(columns: &[Column]) -> usize {
+    let texts = columns
+        .iter()
+        .map(|column| column.name.len() + column.native.len());
+    size_of_val(columns) + texts.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnType, column};
+
+    fn shape(name: &str) -> Rc<[Column]> {
+        Rc::new([column(name, ColumnType::Text, "text")])
+    }
+
+    /// A shape keeps its number while it is remembered; past the last number the oldest one's is described anew.
+    #[test]
+    fn shapes_are_remembered() {
+        let mut shapes = Shapes::default();
+        for n in 0..SHAPES_MAX {
+            let (number, described) = shapes.number(&shape(&n.to_string()));
+            assert_eq!((number, described.is_some()), (n as u32, true));
+        }
+        assert_eq!(shapes.number(&shape("7")), (7, None));
+        let (number, described) = shapes.number(&shape("more"));
+        assert_eq!((number, described.is_some()), (0, true));
+        let (number, described) = shapes.number(&shape("0"));
+        assert_eq!((number, described.is_some()), (1, true));
+    }
+
+    /// Columns with long names, or many of them, take the place of those before them: what is remembered does not fill the session's memory.
+    #[test]
+    fn what_is_remembered_has_bounds() {
+        let mut shapes = Shapes::default();
+        let many =
+            |n: usize| -> Rc<[Column]> { vec![shape(&n.to_string())[0].clone(); 10_000].into() };
+        for n in 0..SHAPES_MAX {
+            for columns in [shape(&n.to_string().repeat(1 << 20)), many(n)] {
+                let (number, described) = shapes.number(&columns);
+                assert!(described.is_some(), "{n}");
+                assert_eq!(shapes.number(&columns), (number, None), "{n}");
+                let all: usize = shapes.known.iter().map(|known| bytes(known)).sum();
+                assert!(all <= SHAPES_BYTES_MAX, "{n}: {all}");
+            }
+        }
+        let longest = shape(&"x".repeat(SHAPES_BYTES_MAX));
+        assert_eq!(shapes.number(&longest).0, 0);
+        assert_eq!(shapes.known.len(), 1);
     }
 }
