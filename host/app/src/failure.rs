@@ -186,6 +186,21 @@ impl Cause {
         Fault::new(Blame::Source, FaultKind::BadAnswer, message).into()
     }
 
+    /// The same where more is to be said than any caller may know, as the names of columns that are in no answer: `detail` is for the product's owner.
+    pub(crate) fn bad_answer_in(message: impl Into<String>, detail: impl Into<String>) -> Cause {
+        Fault::new(Blame::Source, FaultKind::BadAnswer, message)
+            .detail(detail)
+            .into()
+    }
+
+    /// The result lacks a column that its product names. Which one is told to the owner alone: it may be one that is never released.
+    pub(crate) fn no_column(name: &str) -> Cause {
+        Cause::bad_answer_in(
+            "the query returned no column of a name that the product needs",
+            format!("it returned no column \"{name}\""),
+        )
+    }
+
     fn class(&self) -> Class {
         match self {
             Cause::Fault(fault) => Class::of(fault),

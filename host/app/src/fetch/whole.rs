@@ -11,6 +11,7 @@ use super::asked::{Asked, PAGE_BYTES_MAX};
 use super::large::worked;
 use crate::App;
 use crate::connections::source::source;
+use crate::definition::Field;
 use crate::failure::Cause;
 use crate::products::{EndpointSnapshot, PageStatement, row_bytes};
 
@@ -98,13 +99,49 @@ fn published(
         let places = asked.shape.fields.as_ref();
         places.is_none_or(|places| places.contains(place))
     });
-    wanted
-        .map(|(_, field)| match output.column(&field.name) {
-            Some(column) => Ok(json::Field::new(column, field.published())),
-            None => Err(Cause::bad_answer(format!(
-                "the source's result has no column \"{}\", which is published",
-                field.name
-            ))),
-        })
-        .collect()
+    wanted.map(|(_, field)| placed(field, output)).collect()
+}
+
+/// Where the result has a field. Whoever buys knows it by the name that it is published under; its column's is the owner's, who may have hidden it
+/// behind an alias.
+fn placed(field: &Field, output: &Output) -> Result<json::Field, Cause> {
+    let published = field.published();
+    match output.column(&field.name) {
+        Some(column) => Ok(json::Field::new(column, published)),
+        None => Err(Cause::bad_answer_in(
+            format!("the source's result has no column for the field \"{published}\""),
+            format!("the result has no column \"{}\"", field.name),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sandbox::{Column, ColumnKind};
+
+    /// What the source calls a column that its result does not have is told to the product's owner, and to nobody else.
+    #[test]
+    fn a_column_behind_an_alias_is_told_to_its_owner_alone() {
+        let column = Column {
+            name: "id".to_owned(),
+            kind: ColumnKind::Int64,
+            nullable: true,
+            native: String::new(),
+        };
+        let output = Output::new(vec![column].into(), Vec::new(), 0);
+        let field = |name: &str, alias: Option<&str>| Field {
+            name: name.to_owned(),
+            alias: alias.map(str::to_owned),
+            description: None,
+        };
+        assert!(placed(&field("id", Some("number")), &output).is_ok());
+        let Err(Cause::Fault(fault)) = placed(&field("cost_2024", Some("price")), &output) else {
+            panic!("a column that is not there");
+        };
+        assert!(!fault.message.contains("cost_2024"), "{fault:?}");
+        assert!(fault.message.contains("\"price\""), "{fault:?}");
+        let told = fault.detail.unwrap_or_default();
+        assert!(told.contains("\"cost_2024\""), "{told}");
+    }
 }
