@@ -201,6 +201,36 @@ async fn a_column_that_was_lost_is_named() {
     assert_eq!(stall.rows().await, rows);
 }
 
+/// A column by which privacy is counted is never released: where the source has lost it, the asset's owner is told which one it is, and its buyers are not.
+#[tokio::test]
+async fn a_column_that_is_never_released_is_not_named_to_buyers() {
+    const TOTALS: &str = "CREATE TABLE totals (price INTEGER NOT NULL, ward_7 INTEGER NOT NULL); INSERT INTO totals VALUES (60, 9);";
+    let seller = host().await.company(&unique("stall")).await;
+    let file = sqlite_file(TOTALS).await;
+    let connection = seller.sqlite("totals.db", file).await;
+    let privacy = json!({"min_group_size": 5, "privacy_unit_column": "ward_7"});
+    let asset = json!({"sql_logic": "SELECT * FROM totals", "privacy": privacy});
+    let asset = seller.asset(&connection, asset).await;
+    seller.publish(&asset, 1).await;
+    let buyer = host().await.buyer(&unique("shopper"), 10).await;
+    buyer.buy(&asset).await;
+    let answer = buyer.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 60);
+    let lost = sqlite_file(&format!("{TOTALS} ALTER TABLE totals DROP COLUMN ward_7;")).await;
+    let file = seller.path("/files/totals.db");
+    let replaced = seller.client.put_bytes(&file, lost).await;
+    assert!(replaced.status.is_success(), "{}", replaced.body);
+
+    let told = buyer.execute(&asset, json!({})).await;
+    let told = told.expect_error(502, "SOURCE_ERROR");
+    assert!(!told.body.to_string().contains("ward_7"), "{}", told.body);
+    let test = seller.path(&format!("/assets/{asset}/test"));
+    let tried = seller.client.post(&test, json!({})).await;
+    let tried = tried.expect_error(502, "SOURCE_ERROR");
+    let said = tried.text("/error/details/source_message");
+    assert!(said.contains("\"ward_7\""), "{said}");
+}
+
 /// A change that works is served from then on, with a preview of what its test returned, and a price that came with it.
 #[tokio::test]
 async fn what_works_is_served_at_once() {

@@ -4,14 +4,21 @@
 //! columns that it draws, a prediction the forecast and not its history. Whatever else a connector
 //! or a seller's API returned stays here. Charts are built by the host; nothing that a seller wrote
 //! is ever passed on as markup or code.
+//!
+//! Start reading at [`Policy::release`]. How a chart is drawn and a forecast made is below.
+
+mod chart;
+mod prediction;
 
 use serde_json::value::RawValue;
-use souk_domain::time::{DAY_MICROS, Timestamp};
+use souk_domain::time::DAY_MICROS;
 use souk_sandbox::{Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, json};
 
-use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
+use crate::definition::{Prediction, Privacy, Visualization};
 use crate::failure::Cause;
-use crate::forecast::{self, Frequency, HISTORY_MAX};
+use crate::forecast::HISTORY_MAX;
+
+pub use prediction::{Forecast, Point};
 
 /// More marks than pixels is no chart.
 pub const CHART_ROWS_MAX: u32 = 5_000;
@@ -24,9 +31,6 @@ const HISTORY_BYTES_MAX: u64 = 8 << 20;
 const INLINE_BYTES_MAX: usize = 64 << 10;
 /// Each mark has the names of its columns, which are copied: half a millisecond.
 const INLINE_NAMES_BYTES_MAX: usize = 512 << 10;
-/// Names in all marks: as many as a chart may have, with names of a thousand letters.
-const CHART_NAMES_BYTES_MAX: usize = 16 << 20;
-
 /// What an asset's result is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultKind {
@@ -78,23 +82,6 @@ pub enum Insight {
     Forecast(Forecast),
 }
 
-#[derive(Debug)]
-pub struct Forecast {
-    pub model: &'static str,
-    pub level: f64,
-    pub points: Vec<Point>,
-}
-
-/// The bounds of an interval, and what is expected.
-#[derive(Debug)]
-pub struct Point {
-    /// A date where the series has dates, without a zone where it has none, else an instant.
-    pub at: String,
-    pub value: f64,
-    pub lower: f64,
-    pub upper: f64,
-}
-
 /// Writes an insight as members of an answer, without braces. How they are called is `api`'s business.
 pub type Wording = fn(&mut Vec<u8>, &Insight);
 
@@ -125,7 +112,7 @@ impl Policy {
             // Those that are drawn are among them.
             ResultKind::Chart(_) => {
                 let names = output.columns.iter().map(|column| column.name.len());
-                names_bytes(output.rows, names.sum()) > INLINE_NAMES_BYTES_MAX
+                chart::names_bytes(output.rows, names.sum()) > INLINE_NAMES_BYTES_MAX
             }
             ResultKind::Number | ResultKind::String => false,
         };
@@ -143,11 +130,18 @@ impl Policy {
                 Insight::Value(json)
             }
             ResultKind::Chart(visualization) => {
-                self.write_chart(&mut json, output, visualization, &rows)?;
+                chart::write(
+                    &mut json,
+                    output,
+                    &self.columns(output),
+                    visualization,
+                    &rows,
+                )?;
                 Insight::Chart(json)
             }
-            ResultKind::Prediction(prediction) => {
-                Insight::Forecast(self.forecast(output, prediction, &rows)?)
+            ResultKind::Prediction(wanted) => {
+                let columns = self.columns(output);
+                Insight::Forecast(prediction::forecast(output, &columns, wanted, &rows)?)
             }
         };
         Ok(Released {
@@ -196,7 +190,7 @@ impl Policy {
             return Ok((0..output.rows).collect());
         };
         let Some(column) = output.column(privacy_unit_column) else {
-            return Err(missing(privacy_unit_column));
+            return Err(Cause::no_column(privacy_unit_column));
         };
         let large_enough = |cell: Cell<'_>| {
             cell.as_f64()
@@ -251,275 +245,6 @@ impl Policy {
                 )))
             }
         }
-    }
-
-    /// A complete Vega-Lite specification. A column's name is data to it, never a path into data.
-    fn write_chart(
-        &self,
-        out: &mut Vec<u8>,
-        output: &Output,
-        wanted: &Visualization,
-        rows: &[usize],
-    ) -> Result<(), Cause> {
-        let columns = self.columns(output);
-        let find = |name: &Option<String>| match name {
-            Some(name) => output.column(name).map(Some).ok_or_else(|| missing(name)),
-            None => Ok(None),
-        };
-        let first = |wanted: &dyn Fn(ColumnKind) -> bool, except: Option<usize>| {
-            columns
-                .iter()
-                .copied()
-                .find(|index| Some(*index) != except && wanted(output.columns[*index].kind))
-        };
-        let x = find(&wanted.x)?
-            .or_else(|| first(&|_| true, None))
-            .ok_or_else(|| bad("the query returned no columns"))?;
-        let y = find(&wanted.y)?
-            .or_else(|| first(&|kind| kind.is_numeric(), Some(x)))
-            .ok_or_else(|| bad("the query returned no column of numbers to draw"))?;
-        let series = find(&wanted.series)?;
-        let kind = |index: usize| output.columns[index].kind;
-        let mark = match wanted.mark.as_deref() {
-            Some(mark) => mark,
-            None if kind(x).is_temporal() => "line",
-            None => "bar",
-        };
-
-        let name = |index: usize| output.columns[index].name.as_str();
-        let channel = |index: usize| {
-            let mut encoding = serde_json::json!({"field": field_path(name(index)), "type": measure(kind(index)), "title": name(index)});
-            // The source's own order is kept; Vega would sort names by the alphabet.
-            if measure(kind(index)) == "nominal" {
-                encoding["sort"] = serde_json::Value::Null;
-            }
-            encoding
-        };
-        let mut encoding = serde_json::Map::new();
-        // A pie has no axes.
-        let (horizontal, vertical) = if mark == "arc" {
-            ("color", "theta")
-        } else {
-            ("x", "y")
-        };
-        encoding.insert(horizontal.into(), channel(x));
-        encoding.insert(vertical.into(), channel(y));
-        let mut drawn = vec![x, y];
-        if let Some(series) = series {
-            let place = if mark == "arc" { "row" } else { "color" };
-            encoding.insert(place.into(), channel(series));
-            drawn.push(series);
-        }
-        drawn.sort_unstable();
-        drawn.dedup();
-        let published: Vec<json::Field> = drawn
-            .into_iter()
-            .map(|index| json::Field::new(index, name(index)))
-            .collect();
-        let row_bytes: usize = published.iter().map(json::Field::key_bytes).sum();
-        let names = names_bytes(rows.len(), row_bytes);
-        if names > CHART_NAMES_BYTES_MAX {
-            return Err(bad(format!(
-                "the names of the columns that the chart draws take {names} bytes in {} rows, where {CHART_NAMES_BYTES_MAX} are allowed",
-                rows.len()
-            )));
-        }
-        let mut spec = serde_json::json!({
-            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-            "mark": {"type": mark, "tooltip": true},
-            "encoding": encoding,
-        });
-        if let Some(title) = &wanted.title {
-            spec["title"] = title.as_str().into();
-        }
-
-        let text = spec.to_string();
-        out.extend_from_slice(text.strip_suffix('}').unwrap_or(&text).as_bytes());
-        out.extend_from_slice(b",\"data\":{\"values\":");
-        write_rows(out, output, &published, rows);
-        out.extend_from_slice(b"}}");
-        Ok(())
-    }
-
-    fn forecast(
-        &self,
-        output: &Output,
-        wanted: &Prediction,
-        rows: &[usize],
-    ) -> Result<Forecast, Cause> {
-        let columns = self.columns(output);
-        let choose = |name: &Option<String>, fits: fn(ColumnKind) -> bool, what: &str| match name {
-            Some(name) => match output.column(name) {
-                Some(index) if fits(output.columns[index].kind) => Ok(index),
-                Some(index) => Err(bad(format!(
-                    "the column \"{name}\" is {} where {what} is expected",
-                    output.columns[index].kind.as_str()
-                ))),
-                None => Err(missing(name)),
-            },
-            None => columns
-                .iter()
-                .copied()
-                .find(|index| fits(output.columns[*index].kind))
-                .ok_or_else(|| bad(format!("the query returned no column of {what}"))),
-        };
-        let time = choose(&wanted.time_column, is_time, "dates or timestamps")?;
-        let value = choose(&wanted.value_column, ColumnKind::is_numeric, "numbers")?;
-        let is_date = output.columns[time].kind == ColumnKind::Date
-            || rows.first().is_some_and(
-                |row| matches!(output.cell(*row, time), Cell::Text(text) if text.len() == 10),
-            );
-        let mut series = series(output, time, value, rows)?;
-        series.sort_by_key(|(at, _)| *at);
-        series.dedup_by_key(|(at, _)| *at);
-
-        let horizon = wanted.horizon.unwrap_or(DEFAULT_HORIZON);
-        let level = wanted.level.unwrap_or(DEFAULT_LEVEL);
-        let frequency = match &wanted.frequency {
-            Some(word) => Frequency::of(word).ok_or_else(|| bad("the frequency is unknown"))?,
-            None => Frequency::nearest(median_distance(&series)),
-        };
-        let history: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
-        let forecasted = forecast::forecast(&history, frequency, horizon, level)
-            .map_err(|error| bad(error.to_string()))?;
-
-        let last = series.last().map_or(0, |(at, _)| *at);
-        let mut points = Vec::with_capacity(forecasted.points.len());
-        for (index, point) in forecasted.points.iter().enumerate() {
-            let at = frequency
-                .step(last, index as u32 + 1)
-                .ok_or_else(|| bad("the forecast leaves the calendar"))?;
-            let mut at = Timestamp::from_micros(at).to_string();
-            if is_date {
-                at.truncate(10);
-            } else if output.columns[time].kind == ColumnKind::LocalTimestamp {
-                at.truncate(at.len() - 1);
-            }
-            points.push(Point {
-                at,
-                value: point.value,
-                lower: point.lower,
-                upper: point.upper,
-            });
-        }
-        Ok(Forecast {
-            model: forecasted.model,
-            level,
-            points,
-        })
-    }
-}
-
-/// What names take in all rows, which have them all.
-fn names_bytes(rows: usize, row_bytes: usize) -> usize {
-    rows.saturating_mul(row_bytes)
-}
-
-/// Times also come as text: SQLite has no type for them.
-fn is_time(kind: ColumnKind) -> bool {
-    kind.is_temporal() || kind == ColumnKind::Text
-}
-
-fn series(
-    output: &Output,
-    time: usize,
-    value: usize,
-    rows: &[usize],
-) -> Result<Vec<(i64, f64)>, Cause> {
-    let mut series = Vec::with_capacity(rows.len());
-    let cells: Vec<(Cell<'_>, Cell<'_>)> = output.cells(time).zip(output.cells(value)).collect();
-    for row in rows {
-        let Some((at, value)) = cells.get(*row) else {
-            continue;
-        };
-        let at = match *at {
-            Cell::Date(days) => i64::from(days) * DAY_MICROS,
-            Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => micros,
-            Cell::Text(text) => {
-                instant(text).ok_or_else(|| bad(no_time(&output.columns[time].name)))?
-            }
-            _ => return Err(bad("the series has a row without a time")),
-        };
-        // A point without a value says nothing about the value.
-        if let Some(value) = value.as_f64() {
-            series.push((at, value));
-        }
-    }
-    Ok(series)
-}
-
-fn no_time(column: &str) -> String {
-    format!(
-        "the column \"{column}\" has a text that is no time: write times as 2026-11-23 or 2026-11-23T05:17:45Z, or name another time_column"
-    )
-}
-
-/// ISO 8601 with or without a time and an offset; without one it is UTC. Also `2026-01` and `2026`.
-fn instant(text: &str) -> Option<i64> {
-    if let Ok(at) = text.parse::<jiff::Timestamp>() {
-        return Some(at.as_microsecond());
-    }
-    let padded = match text.len() {
-        4 => format!("{text}-01-01"),
-        7 => format!("{text}-01"),
-        _ => text.to_owned(),
-    };
-    let civil: jiff::civil::DateTime = padded.parse().ok()?;
-    Some(
-        civil
-            .to_zoned(jiff::tz::TimeZone::UTC)
-            .ok()?
-            .timestamp()
-            .as_microsecond(),
-    )
-}
-
-fn median_distance(series: &[(i64, f64)]) -> i64 {
-    let mut distances: Vec<i64> = series
-        .windows(2)
-        .map(|pair| pair[1].0 - pair[0].0)
-        .collect();
-    distances.sort_unstable();
-    distances
-        .get(distances.len() / 2)
-        .copied()
-        .unwrap_or(DAY_MICROS)
-}
-
-/// Consecutive rows are written in one go, which is all of them unless privacy took some out.
-fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[json::Field], rows: &[usize]) {
-    if rows.len() == output.rows {
-        return json::write_rows(out, output, fields, 0..output.rows);
-    }
-    out.push(b'[');
-    for (index, row) in rows.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        let mut one = Vec::new();
-        json::write_rows(&mut one, output, fields, *row..*row + 1);
-        out.extend_from_slice(&one[1..one.len() - 1]);
-    }
-    out.push(b']');
-}
-
-/// A column's name as Vega reads it: dots, brackets and quotes would lead into an object.
-fn field_path(name: &str) -> String {
-    let mut path = String::with_capacity(name.len());
-    for char in name.chars() {
-        if matches!(char, '\\' | '.' | '[' | ']' | '\'' | '"') {
-            path.push('\\');
-        }
-        path.push(char);
-    }
-    path
-}
-
-fn measure(kind: ColumnKind) -> &'static str {
-    match kind {
-        kind if kind.is_temporal() => "temporal",
-        kind if kind.is_numeric() => "quantitative",
-        _ => "nominal",
     }
 }
 
@@ -582,10 +307,6 @@ fn no_row() -> Cause {
     Fault::new(Blame::Source, FaultKind::BadAnswer, message)
         .code(NO_ROW)
         .into()
-}
-
-fn missing(column: &str) -> Cause {
-    bad(format!("the query returned no column \"{column}\""))
 }
 
 #[cfg(test)]

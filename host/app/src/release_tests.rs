@@ -309,7 +309,7 @@ async fn a_prediction_follows_the_history() {
     ));
 }
 
-/// A text that is no time is told by its column, and not by what it says: that is the seller's.
+/// A text that is no time is told to its owner, by its column, and not by what it says. Whoever buys is told of neither: a forecast has none of them.
 #[test]
 fn a_text_that_is_no_time_is_told_by_its_column() {
     let history = output(
@@ -324,13 +324,80 @@ fn a_text_that_is_no_time_is_told_by_its_column() {
         2,
     );
     let wanted = policy(ResultKind::Prediction(Prediction::default()));
-    let Err(Cause::Fault(fault)) = wanted.release(&history) else {
-        panic!("a series needs times");
+    let (message, detail) = refused(&wanted, &history);
+    assert!(message.contains("no time"), "{message}");
+    assert!(!message.contains("customer"), "{message}");
+    assert!(detail.contains("the column \"customer\": "), "{detail}");
+    assert!(!format!("{message}{detail}").contains("ann"), "{detail}");
+}
+
+/// What any caller is told of a result that may not leave, and what its owner is told beside.
+fn refused(policy: &Policy, output: &Output) -> (String, String) {
+    let Err(Cause::Fault(fault)) = policy.release(output) else {
+        panic!("this must not leave");
     };
-    let message = &fault.message;
-    let expected = "the column \"customer\" has a text that is no time: ";
-    assert!(
-        message.starts_with(expected) && !message.contains("ann"),
-        "{message}"
+    assert_eq!(fault.kind, FaultKind::BadAnswer);
+    (fault.message, fault.detail.unwrap_or_default())
+}
+
+/// A column that the source has lost, or that does not fit, is named to the owner alone: most of them are never released, one that privacy is counted by
+/// least of all.
+#[test]
+fn columns_are_named_to_their_owner_alone() {
+    let hidden = "patients_at_ward_7";
+    let named = || Some(hidden.to_owned());
+    let number = Policy {
+        privacy: Some(Privacy {
+            min_group_size: 5,
+            privacy_unit_column: hidden.to_owned(),
+        }),
+        ..policy(ResultKind::Number)
+    };
+    let chart = |visualization| policy(ResultKind::Chart(visualization));
+    let series = |prediction| policy(ResultKind::Prediction(prediction));
+    let cases = [
+        number,
+        chart(Visualization {
+            x: named(),
+            ..Visualization::default()
+        }),
+        chart(Visualization {
+            y: named(),
+            ..Visualization::default()
+        }),
+        chart(Visualization {
+            series: named(),
+            ..Visualization::default()
+        }),
+        series(Prediction {
+            time_column: named(),
+            ..Prediction::default()
+        }),
+        series(Prediction {
+            value_column: named(),
+            ..Prediction::default()
+        }),
+    ];
+    let lost = output(
+        vec![
+            ("day", ColumnKind::Date, ColumnData::I32s(vec![1])),
+            ("n", ColumnKind::Int64, ColumnData::I64s(vec![1])),
+        ],
+        1,
     );
+    for policy in cases {
+        let (message, detail) = refused(&policy, &lost);
+        assert!(!message.contains(hidden), "{message}");
+        assert!(detail.contains(hidden), "{detail}");
+    }
+    // A number is no time.
+    let number = ColumnData::I64s(vec![1]);
+    let unfit = output(vec![(hidden, ColumnKind::Int64, number)], 1);
+    let times = series(Prediction {
+        time_column: named(),
+        ..Prediction::default()
+    });
+    let (message, detail) = refused(&times, &unfit);
+    assert!(!message.contains(hidden), "{message}");
+    assert!(detail.contains(hidden), "{detail}");
 }

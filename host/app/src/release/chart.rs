@@ -1,0 +1,144 @@
+//! A chart: a complete Vega-Lite specification with the columns that it draws, and no others.
+//!
+//! Refuses to know what may leave: it is told the rows that do, and the columns that it may choose among. Start reading at [`write()`].
+
+use souk_sandbox::{ColumnKind, Output, json};
+
+use crate::definition::Visualization;
+use crate::failure::Cause;
+
+/// Names in all marks: as many as a chart may have, with names of a thousand letters.
+const CHART_NAMES_BYTES_MAX: usize = 16 << 20;
+
+/// A complete Vega-Lite specification of the columns that are wanted, else of the first of `columns` that fit. A column's name is data to it, never a path
+/// into data.
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    output: &Output,
+    columns: &[usize],
+    wanted: &Visualization,
+    rows: &[usize],
+) -> Result<(), Cause> {
+    let find = |name: &Option<String>| match name {
+        Some(name) => output
+            .column(name)
+            .map(Some)
+            .ok_or_else(|| Cause::no_column(name)),
+        None => Ok(None),
+    };
+    let first = |wanted: &dyn Fn(ColumnKind) -> bool, except: Option<usize>| {
+        columns
+            .iter()
+            .copied()
+            .find(|index| Some(*index) != except && wanted(output.columns[*index].kind))
+    };
+    let x = find(&wanted.x)?
+        .or_else(|| first(&|_| true, None))
+        .ok_or_else(|| Cause::bad_answer("the query returned no columns"))?;
+    let y = find(&wanted.y)?
+        .or_else(|| first(&|kind| kind.is_numeric(), Some(x)))
+        .ok_or_else(|| Cause::bad_answer("the query returned no column of numbers to draw"))?;
+    let series = find(&wanted.series)?;
+    let kind = |index: usize| output.columns[index].kind;
+    let mark = match wanted.mark.as_deref() {
+        Some(mark) => mark,
+        None if kind(x).is_temporal() => "line",
+        None => "bar",
+    };
+
+    let name = |index: usize| output.columns[index].name.as_str();
+    let channel = |index: usize| {
+        let mut encoding = serde_json::json!({"field": field_path(name(index)), "type": measure(kind(index)), "title": name(index)});
+        // The source's own order is kept; Vega would sort names by the alphabet.
+        if measure(kind(index)) == "nominal" {
+            encoding["sort"] = serde_json::Value::Null;
+        }
+        encoding
+    };
+    let mut encoding = serde_json::Map::new();
+    // A pie has no axes.
+    let (horizontal, vertical) = if mark == "arc" {
+        ("color", "theta")
+    } else {
+        ("x", "y")
+    };
+    encoding.insert(horizontal.into(), channel(x));
+    encoding.insert(vertical.into(), channel(y));
+    let mut drawn = vec![x, y];
+    if let Some(series) = series {
+        let place = if mark == "arc" { "row" } else { "color" };
+        encoding.insert(place.into(), channel(series));
+        drawn.push(series);
+    }
+    drawn.sort_unstable();
+    drawn.dedup();
+    let published: Vec<json::Field> = drawn
+        .into_iter()
+        .map(|index| json::Field::new(index, name(index)))
+        .collect();
+    let row_bytes: usize = published.iter().map(json::Field::key_bytes).sum();
+    let names = names_bytes(rows.len(), row_bytes);
+    if names > CHART_NAMES_BYTES_MAX {
+        return Err(Cause::bad_answer(format!(
+            "the names of the columns that the chart draws take {names} bytes in {} rows, where {CHART_NAMES_BYTES_MAX} are allowed",
+            rows.len()
+        )));
+    }
+    let mut spec = serde_json::json!({
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "mark": {"type": mark, "tooltip": true},
+        "encoding": encoding,
+    });
+    if let Some(title) = &wanted.title {
+        spec["title"] = title.as_str().into();
+    }
+
+    let text = spec.to_string();
+    out.extend_from_slice(text.strip_suffix('}').unwrap_or(&text).as_bytes());
+    out.extend_from_slice(b",\"data\":{\"values\":");
+    write_rows(out, output, &published, rows);
+    out.extend_from_slice(b"}}");
+    Ok(())
+}
+
+/// What names take in all rows, which have them all.
+pub(super) fn names_bytes(rows: usize, row_bytes: usize) -> usize {
+    rows.saturating_mul(row_bytes)
+}
+
+/// Consecutive rows are written in one go, which is all of them unless privacy took some out.
+fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[json::Field], rows: &[usize]) {
+    if rows.len() == output.rows {
+        return json::write_rows(out, output, fields, 0..output.rows);
+    }
+    out.push(b'[');
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let mut one = Vec::new();
+        json::write_rows(&mut one, output, fields, *row..*row + 1);
+        out.extend_from_slice(&one[1..one.len() - 1]);
+    }
+    out.push(b']');
+}
+
+/// A column's name as Vega reads it: dots, brackets and quotes would lead into an object.
+fn field_path(name: &str) -> String {
+    let mut path = String::with_capacity(name.len());
+    for char in name.chars() {
+        if matches!(char, '\\' | '.' | '[' | ']' | '\'' | '"') {
+            path.push('\\');
+        }
+        path.push(char);
+    }
+    path
+}
+
+fn measure(kind: ColumnKind) -> &'static str {
+    match kind {
+        kind if kind.is_temporal() => "temporal",
+        kind if kind.is_numeric() => "quantitative",
+        _ => "nominal",
+    }
+}

@@ -1,0 +1,173 @@
+//! A forecast: what follows the series that a source returned, which stays here.
+//!
+//! Refuses to know what may leave: it is told the rows that may be counted on, and the columns that it may choose among. Start reading at [`forecast()`].
+
+use souk_domain::time::{DAY_MICROS, Timestamp};
+use souk_sandbox::{Cell, ColumnKind, Output};
+
+use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction};
+use crate::failure::Cause;
+use crate::forecast::{self, Frequency};
+
+#[derive(Debug)]
+pub struct Forecast {
+    pub model: &'static str,
+    pub level: f64,
+    pub points: Vec<Point>,
+}
+
+/// The bounds of an interval, and what is expected.
+#[derive(Debug)]
+pub struct Point {
+    /// A date where the series has dates, without a zone where it has none, else an instant.
+    pub at: String,
+    pub value: f64,
+    pub lower: f64,
+    pub upper: f64,
+}
+
+/// The columns that are wanted, else the first of `columns` that fit, continued.
+pub(super) fn forecast(
+    output: &Output,
+    columns: &[usize],
+    wanted: &Prediction,
+    rows: &[usize],
+) -> Result<Forecast, Cause> {
+    let choose = |name: &Option<String>, fits: fn(ColumnKind) -> bool, what: &str| match name {
+        Some(name) => match output.column(name) {
+            Some(index) if fits(output.columns[index].kind) => Ok(index),
+            Some(index) => {
+                let kind = output.columns[index].kind.as_str();
+                Err(Cause::bad_answer_in(
+                    format!("a column of the series is {kind} where {what} is expected"),
+                    format!("the column \"{name}\" is {kind}"),
+                ))
+            }
+            None => Err(Cause::no_column(name)),
+        },
+        None => columns
+            .iter()
+            .copied()
+            .find(|index| fits(output.columns[*index].kind))
+            .ok_or_else(|| Cause::bad_answer(format!("the query returned no column of {what}"))),
+    };
+    let time = choose(&wanted.time_column, is_time, "dates or timestamps")?;
+    let value = choose(&wanted.value_column, ColumnKind::is_numeric, "numbers")?;
+    let is_date = output.columns[time].kind == ColumnKind::Date
+        || rows.first().is_some_and(
+            |row| matches!(output.cell(*row, time), Cell::Text(text) if text.len() == 10),
+        );
+    let mut series = series(output, time, value, rows)?;
+    series.sort_by_key(|(at, _)| *at);
+    series.dedup_by_key(|(at, _)| *at);
+
+    let horizon = wanted.horizon.unwrap_or(DEFAULT_HORIZON);
+    let level = wanted.level.unwrap_or(DEFAULT_LEVEL);
+    let frequency = match &wanted.frequency {
+        Some(word) => {
+            Frequency::of(word).ok_or_else(|| Cause::bad_answer("the frequency is unknown"))?
+        }
+        None => Frequency::nearest(median_distance(&series)),
+    };
+    let history: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
+    let forecasted = forecast::forecast(&history, frequency, horizon, level)
+        .map_err(|error| Cause::bad_answer(error.to_string()))?;
+
+    let last = series.last().map_or(0, |(at, _)| *at);
+    let mut points = Vec::with_capacity(forecasted.points.len());
+    for (index, point) in forecasted.points.iter().enumerate() {
+        let at = frequency
+            .step(last, index as u32 + 1)
+            .ok_or_else(|| Cause::bad_answer("the forecast leaves the calendar"))?;
+        let mut at = Timestamp::from_micros(at).to_string();
+        if is_date {
+            at.truncate(10);
+        } else if output.columns[time].kind == ColumnKind::LocalTimestamp {
+            at.truncate(at.len() - 1);
+        }
+        points.push(Point {
+            at,
+            value: point.value,
+            lower: point.lower,
+            upper: point.upper,
+        });
+    }
+    Ok(Forecast {
+        model: forecasted.model,
+        level,
+        points,
+    })
+}
+
+/// Times also come as text: SQLite has no type for them.
+fn is_time(kind: ColumnKind) -> bool {
+    kind.is_temporal() || kind == ColumnKind::Text
+}
+
+fn series(
+    output: &Output,
+    time: usize,
+    value: usize,
+    rows: &[usize],
+) -> Result<Vec<(i64, f64)>, Cause> {
+    let mut series = Vec::with_capacity(rows.len());
+    let cells: Vec<(Cell<'_>, Cell<'_>)> = output.cells(time).zip(output.cells(value)).collect();
+    for row in rows {
+        let Some((at, value)) = cells.get(*row) else {
+            continue;
+        };
+        let at = match *at {
+            Cell::Date(days) => i64::from(days) * DAY_MICROS,
+            Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => micros,
+            Cell::Text(text) => instant(text).ok_or_else(|| no_time(&output.columns[time].name))?,
+            _ => return Err(Cause::bad_answer("the series has a row without a time")),
+        };
+        // A point without a value says nothing about the value.
+        if let Some(value) = value.as_f64() {
+            series.push((at, value));
+        }
+    }
+    Ok(series)
+}
+
+/// The text is the seller's, and so is the column's name: a forecast releases neither.
+fn no_time(column: &str) -> Cause {
+    Cause::bad_answer_in(
+        "the series has a text that is no time",
+        format!(
+            "it is in the column \"{column}\": write times as 2026-11-23 or 2026-11-23T05:17:45Z, or name another time_column"
+        ),
+    )
+}
+
+/// ISO 8601 with or without a time and an offset; without one it is UTC. Also `2026-01` and `2026`.
+fn instant(text: &str) -> Option<i64> {
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Some(at.as_microsecond());
+    }
+    let padded = match text.len() {
+        4 => format!("{text}-01-01"),
+        7 => format!("{text}-01"),
+        _ => text.to_owned(),
+    };
+    let civil: jiff::civil::DateTime = padded.parse().ok()?;
+    Some(
+        civil
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .ok()?
+            .timestamp()
+            .as_microsecond(),
+    )
+}
+
+fn median_distance(series: &[(i64, f64)]) -> i64 {
+    let mut distances: Vec<i64> = series
+        .windows(2)
+        .map(|pair| pair[1].0 - pair[0].0)
+        .collect();
+    distances.sort_unstable();
+    distances
+        .get(distances.len() / 2)
+        .copied()
+        .unwrap_or(DAY_MICROS)
+}
