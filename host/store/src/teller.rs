@@ -112,7 +112,7 @@ impl Teller {
                 let available = balances.reserve(&request.buyer, request.amount)?;
                 (available, Release::Memory(balances.clone()))
             }
-            Keeper::Rows(ops) => return reservations::reserve(ops, request).await,
+            Keeper::Rows(queue) => return reservations::reserve(queue, request).await,
         };
         Ok(Hold::new(request, available, release))
     }
@@ -242,9 +242,9 @@ impl Teller {
         {
             flushed.await.ok();
         }
-        if let Keeper::Rows(ops) = &self.inner.keeper {
+        if let Keeper::Rows(queue) = &self.inner.keeper {
             let (done, flushed) = oneshot::channel();
-            if ops.send(Op::Flush(done)).is_ok() {
+            if queue.ops.send(Op::Flush(done)).is_ok() {
                 flushed.await.ok();
             }
         }

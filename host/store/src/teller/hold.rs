@@ -7,13 +7,22 @@ use souk_domain::ids::{CompanyId, ExecutionId, TransactionId};
 use souk_domain::money::Credits;
 use souk_domain::time::Timestamp;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// Where holds are kept.
 #[derive(Clone)]
 pub(super) enum Keeper {
     Memory(Arc<Balances>),
-    Rows(mpsc::UnboundedSender<Op>),
+    Rows(Queue),
+}
+
+/// What the task that keeps holds as rows has before it.
+#[derive(Clone)]
+pub(super) struct Queue {
+    /// Without an end: what is given back gets in whatever waits there, since who drops a hold cannot wait.
+    pub ops: mpsc::UnboundedSender<Op>,
+    /// Of those who wait there to reserve something.
+    pub places: Arc<Semaphore>,
 }
 
 /// What to reserve.
@@ -125,6 +134,8 @@ pub(super) enum Op {
     Reserve {
         request: HoldRequest,
         reply: oneshot::Sender<Result<Hold, HoldError>>,
+        /// Until the task has taken it, whether or not anybody waits for it any more.
+        place: OwnedSemaphorePermit,
     },
     Release {
         execution: ExecutionId,

@@ -4,7 +4,7 @@
 //! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
 
 use super::balance::HoldError;
-use super::hold::{Hold, HoldRequest, Op, Release};
+use super::hold::{Hold, HoldRequest, Op, Queue, Release};
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
 use crate::db::{self, ANSWERED_WITHIN, Db, TOLD_WITHIN, Write, in_time};
@@ -12,27 +12,44 @@ use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::money::CENTS_PER_CREDIT;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// How often holds whose host died are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(2);
 
+/// Who may wait to reserve something, while the store stands still say. A connection has one request under way, and a host has 10,000 of them unless it is
+/// told otherwise; the rest is for those whose clients have hung up meanwhile. Together they take some megabytes.
+const WAITING_MAX: usize = 16_384;
+
 type Ops = mpsc::UnboundedSender<Op>;
 
 /// Starts the task that keeps holds. It ends with the last sender.
-pub(super) fn start(db: Db) -> Ops {
-    let (ops, queue) = mpsc::unbounded_channel();
-    tokio::spawn(run(db, ops.downgrade(), queue));
-    ops
+pub(super) fn start(db: Db) -> Queue {
+    let (queue, waiting) = queue(WAITING_MAX);
+    tokio::spawn(run(db, queue.ops.downgrade(), waiting));
+    queue
 }
 
-/// Reserves through the task.
-pub(super) async fn reserve(ops: &Ops, request: HoldRequest) -> Result<Hold, HoldError> {
+fn queue(waiting_max: usize) -> (Queue, mpsc::UnboundedReceiver<Op>) {
+    let (ops, waiting) = mpsc::unbounded_channel();
+    let places = Arc::new(Semaphore::new(waiting_max));
+    (Queue { ops, places }, waiting)
+}
+
+/// Reserves through the task. Who comes when too many wait already is told so at once.
+pub(super) async fn reserve(queue: &Queue, request: HoldRequest) -> Result<Hold, HoldError> {
     let closed = || StoreError::Unavailable("the teller is closed".into());
+    let place = queue.places.clone().try_acquire_owned();
+    let place = place.map_err(|_| StoreError::Busy)?;
     let (reply, answer) = oneshot::channel();
-    ops.send(Op::Reserve { request, reply })
-        .map_err(|_| closed())?;
+    let op = Op::Reserve {
+        request,
+        reply,
+        place,
+    };
+    queue.ops.send(op).map_err(|_| closed())?;
     answer.await.map_err(|_| closed())?
 }
 
@@ -88,7 +105,15 @@ async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
         match op {
             // Who has gone meanwhile needs none. There may be many, where the store stood still.
             Op::Reserve { reply, .. } if reply.is_closed() => {}
-            Op::Reserve { request, reply } => requests.push((request, reply)),
+            Op::Reserve {
+                request,
+                reply,
+                place,
+            } => {
+                // It waits no longer: it is one of a batch now.
+                drop(place);
+                requests.push((request, reply));
+            }
             Op::Release { execution, buyer } => releases.push((execution, buyer)),
             Op::Flush(done) => flushes.push(done),
         }
@@ -238,4 +263,47 @@ async fn decide(
     changes.apply(&mut script);
     script.run(write).await?;
     Ok(decisions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::poll;
+    use souk_domain::money::Credits;
+
+    fn request() -> HoldRequest {
+        HoldRequest {
+            execution: ExecutionId::generate_at(db::now()),
+            buyer: CompanyId::generate(),
+            amount: Credits::new(7).unwrap(),
+            expires_at: db::now().after(Duration::from_secs(60)),
+        }
+    }
+
+    /// As many wait as may, with those who have hung up; who comes then is told to try again, and what is given back gets in all the same. Who comes
+    /// when they have been taken waits again.
+    #[tokio::test]
+    async fn so_many_wait_and_what_is_given_back_always_gets_in() {
+        // Of a task that stands still.
+        let (queue, mut waiting) = queue(2);
+        let mut first = Box::pin(reserve(&queue, request()));
+        let mut second = Box::pin(reserve(&queue, request()));
+        assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+        drop(first);
+        for _ in 0..3 {
+            let refused = poll!(Box::pin(reserve(&queue, request())));
+            let is_told = matches!(
+                refused,
+                std::task::Poll::Ready(Err(HoldError::Store(StoreError::Busy)))
+            );
+            assert!(is_told, "{refused:?}");
+            drop(Hold::new(request(), 7, Release::Rows(queue.ops.clone())));
+        }
+        let mut taken = Vec::new();
+        let count = waiting.recv_many(&mut taken, ROWS_MAX).await;
+        let released = taken.iter().filter(|op| matches!(op, Op::Release { .. }));
+        assert_eq!((count, released.count()), (5, 3));
+        drop(taken);
+        assert!(poll!(Box::pin(reserve(&queue, request()))).is_pending());
+    }
 }
