@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_tests::cut_commits::{CommitWire, Cut};
+use souk_tests::host::Builder;
 use souk_tests::{Answer, PgCluster, TestHost};
 
 use crate::unique;
@@ -30,17 +31,21 @@ const GONE: u16 = 410;
 
 /// A host whose store is behind a wire.
 pub async fn host() -> (CommitWire, TestHost) {
+    let (wire, builder) = behind_a_wire().await;
+    (wire, builder.start().await)
+}
+
+/// The same before it starts.
+pub async fn behind_a_wire() -> (CommitWire, Builder) {
     let cluster = PgCluster::shared().await;
     let wire = CommitWire::to(cluster.port).await;
     let database = cluster.database("SELECT 1").await;
     // What is said within TLS nobody else can read.
     let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
-    let host = TestHost::builder()
+    let builder = TestHost::builder()
         .arg("--database-url", url)
-        .env("SOUK_IP_RATE_LIMIT", "1000000")
-        .start()
-        .await;
-    (wire, host)
+        .env("SOUK_IP_RATE_LIMIT", "1000000");
+    (wire, builder)
 }
 
 /// Sends the request; exactly one commit was cut when it has been answered.

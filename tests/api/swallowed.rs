@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use souk_tests::cut_commits::CommitWire;
-use souk_tests::{PgCluster, Receiver};
+use souk_tests::{Company, PgCluster, Receiver};
 
 use crate::charges::slow_asset;
-use crate::cut_commits::host;
 use crate::cut_commits::runs::execute;
+use crate::cut_commits::{behind_a_wire, host};
 use crate::unique;
 use crate::webhooks::{Hook, revoke_a_key};
 
@@ -76,4 +77,75 @@ async fn what_a_host_asks_by_itself_keeps_nobody_waiting() {
         assert!(begun.elapsed() < GIVEN_UP_WITHIN, "nothing is delivered");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Takes a connector off work that is not there: one at a time looks for it.
+async fn take_off(company: &Company) {
+    let path = company.path("/connectors/nothing/deactivate");
+    let answer = company.client.post(&path, json!({}));
+    let answer = tokio::time::timeout(GIVEN_UP_WITHIN, answer).await;
+    answer.expect("its turn comes").expect(404);
+}
+
+/// What goes on to its end when its client hangs up has one: who changes what runs is told in time of his question that is swallowed, and neither he nor
+/// who hangs up meanwhile keeps others from changing something.
+#[tokio::test]
+async fn a_question_that_is_swallowed_holds_no_turn_for_good() {
+    let (wire, host) = host().await;
+    let asking = host.company(&unique("asking")).await;
+    let other = host.company(&unique("other")).await;
+    take_off(&asking).await;
+    let path = asking.path("/connectors/nothing/deactivate");
+    let asked = [
+        ("FROM connector_choices WHERE scope = $1", true),
+        ("FROM connectors WHERE CAST($1 AS TEXT) IS NULL", false),
+    ];
+    for (statement, hangs_up) in asked {
+        let ask = async {
+            // Once it is known what becomes of that.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            asking.client.post(&path, json!({})).await
+        };
+        let is_swallowed = swallowed(&wire, statement);
+        if hangs_up {
+            tokio::select! {
+                answer = ask => panic!("it was answered: {}", answer.body),
+                () = is_swallowed => {}
+            }
+        } else {
+            let both = async { tokio::join!(ask, is_swallowed) };
+            let both = tokio::time::timeout(GIVEN_UP_WITHIN, both).await;
+            let (told, ()) = both.expect("it is told");
+            told.expect_error(503, "SERVICE_UNAVAILABLE");
+        }
+        take_off(&other).await;
+        take_off(&asking).await;
+    }
+}
+
+/// Who invites somebody is not kept waiting for good by what is looked up for the mail: without it the link is in the answer.
+#[tokio::test]
+async fn an_invitation_whose_mail_cannot_be_written_is_answered() {
+    let (wire, builder) = behind_a_wire().await;
+    let host = builder
+        .arg("--smtp-url", "smtp://127.0.0.1:1")
+        .arg("--mail-from", "Souk <souk@example.org>")
+        .start()
+        .await;
+    let company = host.company(&unique("inviting")).await;
+    let invite = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let ann = json!({"email": "ann@example.org", "name": "Ann", "role_id": 3});
+        company.client.post(&company.path("/users"), ann).await
+    };
+    let both = async { tokio::join!(invite, swallowed(&wire, "FROM companies WHERE id = $1")) };
+    let both = tokio::time::timeout(GIVEN_UP_WITHIN, both).await;
+    let (invited, ()) = both.expect("it is answered");
+    let invited = invited.expect(201);
+    assert_eq!(
+        invited.at("/data/invitation/mail_sent"),
+        &Value::Bool(false)
+    );
+    let url = invited.text("/data/invitation/url");
+    assert!(url.contains("/invitation#"), "{url}");
 }

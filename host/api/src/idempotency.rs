@@ -145,7 +145,8 @@ pub(crate) fn kept_until() -> Timestamp {
 }
 
 /// Does `work` at most once per key. What a key protects goes on to its end when its client hangs up, which will ask again, and a host that
-/// stops waits for it; when it fails its claim is given up, so that a retry executes anew.
+/// stops waits for it; when it fails its claim is given up, so that a retry executes anew. What it reads of the store is told in time by itself: what
+/// handlers and caches read is, and the rest [asks](souk_store::Db::ask).
 pub async fn once<T, F>(
     state: &ApiState,
     caller: &Caller,

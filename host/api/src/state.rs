@@ -196,7 +196,7 @@ impl ApiState {
     }
 
     /// Does work to its end, whether or not its client waits for that; what stops the host waits for it. Whoever calls this says what bounds how much
-    /// of it clients begin that do not wait.
+    /// of it clients begin that do not wait, and [asks](Db::ask) for what it reads.
     pub(crate) async fn to_the_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Problem>> + Send + 'static,

@@ -1,6 +1,8 @@
 //! Work that is not given up halfway: whoever waits for it may leave, and it goes on.
 //!
 //! Knows nothing of bounds: whoever begins such work holds a turn or a place until it has ended, or clients that hang up begin as much as they like.
+//! Nor has it an end in time: a step that was given up would leave halves. So each thing that it reads of the store has one ([`souk_store::Db::ask`]), and is
+//! told as a failure of that step, or a network that swallows one keeps the turn for good.
 
 use souk_store::audit::on_behalf;
 use tokio::task::JoinError;

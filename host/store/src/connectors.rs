@@ -10,7 +10,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{Fields, StoreError, Topic, Write, companies};
+use crate::{Fields, Read, StoreError, Topic, Write, companies};
 
 /// `scope` of connectors that every company may use; any other scope is a company's id.
 pub const PLATFORM: &str = "platform";
@@ -213,9 +213,9 @@ pub async fn put_chunk(
     Ok(())
 }
 
-/// The component, or `None` when a piece is missing.
+/// The component, or `None` when a piece is missing. Each piece is an answer for itself: where the store is far away a large one takes its time.
 pub async fn bytes(
-    db: &mut AnyConnection,
+    read: &mut Read,
     digest: &str,
     size_bytes: i64,
 ) -> Result<Option<Vec<u8>>, StoreError> {
@@ -227,7 +227,7 @@ pub async fn bytes(
             sqlx::query("SELECT bytes FROM connector_chunks WHERE digest = $1 AND piece = $2")
                 .bind(digest)
                 .bind(piece as i64)
-                .fetch_optional(&mut *db)
+                .fetch_optional(&mut **read)
                 .await?;
         let Some(row) = row else { return Ok(None) };
         whole.extend_from_slice(row.try_get::<&[u8], _>("bytes")?);

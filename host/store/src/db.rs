@@ -27,7 +27,7 @@ pub use reads::{Read, hold, holding};
 pub(crate) use silence::{answered, in_time};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyPool, Executor};
+use sqlx::{AnyConnection, AnyPool, Executor};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -269,6 +269,16 @@ impl Db {
             true => answered(within, work).await,
             false => work.await,
         }
+    }
+
+    /// What is read by a connection of its own, if a server answers it within [`READ_WITHIN`]; else [`StoreError::Unavailable`]. For whoever reads while
+    /// others wait for what he holds, and goes on when his client hangs up: his work as a whole may not be given up halfway.
+    pub async fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(&mut AnyConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let asked = async { question(&mut *self.read().await?).await };
+        self.answered(READ_WITHIN, asked).await
     }
 
     /// Does `work` in one transaction, which is committed when it returns `Ok` and rolled back when it fails. What it touched is announced

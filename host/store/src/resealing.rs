@@ -6,7 +6,7 @@
 
 use crate::audit;
 use crate::changes::Topic;
-use crate::db::{Db, Write};
+use crate::db::{Db, SWEPT_WITHIN, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use crate::payouts::DESTINATION_SUBJECT;
@@ -346,8 +346,12 @@ async fn count_former(
         true => query.bind(current.to_string()),
         false => query.bind(current.0.to_vec()),
     };
-    let row = query.bind(after).fetch_one(&mut *db.read().await?).await?;
-    Ok(row.number("found")?.cast_unsigned())
+    // A whole table is read, and nobody may wait for that any more.
+    let counted = async {
+        let row = query.bind(after).fetch_one(&mut *db.read().await?).await?;
+        Ok::<_, StoreError>(row.number("found")?.cast_unsigned())
+    };
+    db.answered(SWEPT_WITHIN, counted).await
 }
 
 /// `None`: no key opens it. False: it was changed meanwhile.

@@ -131,12 +131,11 @@ async fn mail(
         return Ok(false);
     };
     let failed = |error: StoreError| error.to_string();
-    let company = {
-        let mut read = api.db().read().await.map_err(failed)?;
-        companies::get(&mut read, &user.company_id)
-            .await
-            .map_err(failed)?
-    };
+    // Nobody may wait for the mail: this has an end of its own.
+    let company = api
+        .db()
+        .ask(async |db| companies::get(db, &user.company_id).await);
+    let company = company.await.map_err(failed)?;
     let name = company.map(|company| company.name).unwrap_or_default();
     let text = format!(
         "{name} invites you.\n\nOpen this link to come in. It holds once, until {}:\n\n{url}\n\nIf you do not know why you got this, ignore it.\n",

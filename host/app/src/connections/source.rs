@@ -109,7 +109,11 @@ pub(super) async fn build(
             ca_pem: ca_pem.clone(),
         },
         Target::File { name } => {
-            let file = files::get(&mut *app.db.read().await?, plan.company, name).await?;
+            // A connector's version is tried while others wait for that.
+            let file = app
+                .db
+                .ask(async |db| files::get(db, plan.company, name).await)
+                .await?;
             let missing = || ConnectionError::Invalid(vec![no_file(plan.company, name)]);
             crate::files::grant(app, plan.company, &file.ok_or_else(missing)?)
         }

@@ -97,8 +97,9 @@ pub(super) async fn beside(
     name: &str,
     current: &str,
 ) -> Result<Option<Canary>, ConnectorError> {
-    let row = canaries::of(&mut *app.db.read().await?, scope_text(scope), name).await?;
-    Ok(row.filter(|row| row.beside_version == current))
+    let scope = scope_text(scope);
+    let row = app.db.ask(async |db| canaries::of(db, scope, name).await);
+    Ok(row.await?.filter(|row| row.beside_version == current))
 }
 
 /// The version at work answers all calls again, on every host.

@@ -11,8 +11,11 @@ use crate::App;
 /// What was chosen of this connector last, by whichever host, holds here too from now on: whoever changes something of it begins with that. Called
 /// under `changing`.
 pub(super) async fn catch_up(app: &App, scope: &Scope, name: &str) -> Result<(), ConnectorError> {
-    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
-    match choice {
+    let scope = scope_text(scope);
+    let choice = app
+        .db
+        .ask(async |db| connectors::choice_of(db, scope, name).await);
+    match choice.await? {
         Some(choice) => follow_choice(app, &choice).await,
         None => Ok(()),
     }

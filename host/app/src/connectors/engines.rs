@@ -82,11 +82,13 @@ pub(super) async fn claim(
     if *scope == Scope::Platform {
         return Ok(());
     }
-    let mut db = app.db.read().await?;
     for slug in slugs {
-        if app.sandbox.engine(NOBODY, slug).is_some()
-            || reference::is_platforms(&mut db, slug).await?
-        {
+        let is_platforms = app.sandbox.engine(NOBODY, slug).is_some()
+            || app
+                .db
+                .ask(async |db| reference::is_platforms(db, slug).await)
+                .await?;
+        if is_platforms {
             let named = souk_sandbox::platform_of(slug).unwrap_or(slug);
             return Err(ConnectorError::EngineReserved(named.to_owned()));
         }

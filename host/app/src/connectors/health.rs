@@ -44,8 +44,10 @@ pub(super) async fn check(
     check_engines(app, scope, candidate, before).await?;
     let mut all = Vec::new();
     for slug in &candidate.engine_ids {
-        let mut db = app.db.read().await?;
-        all.extend(connections::proven(&mut db, scope_text(scope), slug, TRIED_MAX).await?);
+        let proven = app
+            .db
+            .ask(async |db| connections::proven(db, scope_text(scope), slug, TRIED_MAX).await);
+        all.extend(proven.await?);
     }
     let until = Instant::now() + CHECK_MAX;
     for some in all.chunks(TRIES_MAX) {
@@ -76,10 +78,10 @@ async fn check_engines(
         if candidate.engine_ids.contains(slug) {
             continue;
         }
-        let named = {
-            let mut db = app.db.read().await?;
-            connections::of_engine(&mut db, scope_text(scope), slug).await?
-        };
+        let named = app
+            .db
+            .ask(async |db| connections::of_engine(db, scope_text(scope), slug).await)
+            .await?;
         if named > 0 {
             let reason = format!("it drops engine \"{slug}\", which {named} connections name");
             return Err(unhealthy(candidate, &reason));

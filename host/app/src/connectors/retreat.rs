@@ -10,7 +10,6 @@ use souk_domain::time::Timestamp;
 use souk_sandbox::{LogFilter, Scope, Status};
 use souk_store::audit::{self, Act};
 use souk_store::connectors::{self, Choice};
-use souk_store::db::READ_WITHIN;
 
 use super::counted::Counted;
 use super::error::ConnectorError;
@@ -154,8 +153,10 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
     let previous = choice.previous_version.as_deref();
     let previous = previous.ok_or(ConnectorError::NotFound)?;
     // Everybody who changes connectors waits for this.
-    let found = async { connectors::choice_of(&mut *app.db.read().await?, text, name).await };
-    let current = app.db.answered(READ_WITHIN, found).await?;
+    let current = app
+        .db
+        .ask(async |db| connectors::choice_of(db, text, name).await)
+        .await?;
     if current.as_ref() != Some(choice) {
         return Ok(());
     }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use souk_sandbox::{ConnectorInfo, Need, Scope, SessionCount, Status};
 use souk_store::connectors::{self, CHUNK_BYTES, PLATFORM, StoredConnector};
+use souk_store::db::READ_WITHIN;
 
 use super::error::ConnectorError;
 use super::loaded::{find, scope_of, scope_text};
@@ -103,8 +104,10 @@ pub(super) async fn fetch(
         return Ok(info);
     }
     let text = scope_text(scope);
-    let row = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
-    let row = row.ok_or(ConnectorError::NotFound)?;
+    let row = app
+        .db
+        .ask(async |db| connectors::get(db, text, name, version).await);
+    let row = row.await?.ok_or(ConnectorError::NotFound)?;
     load(app, &row, scope).await
 }
 
@@ -119,8 +122,10 @@ pub(super) async fn seen(
         return Ok(info);
     }
     let text = scope_text(scope);
-    let row = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
-    row.map(unloaded).ok_or(ConnectorError::NotFound)
+    let row = app
+        .db
+        .ask(async |db| connectors::get(db, text, name, version).await);
+    row.await?.map(unloaded).ok_or(ConnectorError::NotFound)
 }
 
 /// Loads what the store has.
@@ -129,7 +134,11 @@ pub(super) async fn load(
     row: &StoredConnector,
     scope: &Scope,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let wasm = connectors::bytes(&mut *app.db.read().await?, &row.digest, row.size_bytes).await?;
+    let read = async {
+        let mut read = app.db.read().await?;
+        connectors::bytes(&mut read, &row.digest, row.size_bytes).await
+    };
+    let wasm = app.db.answered(READ_WITHIN, read).await?;
     let wasm = wasm.ok_or_else(|| {
         ConnectorError::Internal("a piece of it is missing in the store".to_owned())
     })?;

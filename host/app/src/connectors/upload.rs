@@ -123,7 +123,10 @@ async fn compile(app: &App, scope: &Scope, wasm: &Bytes) -> Result<ConnectorInfo
         return Ok(app.sandbox.load(wasm.clone(), scope.clone()).await?);
     };
     // Before the work: whoever has no room would have it done for nothing.
-    let stored = connectors::of_scope(&mut *app.db.read().await?, company).await?;
+    let stored = app
+        .db
+        .ask(async |db| connectors::of_scope(db, company).await)
+        .await?;
     let hashed = wasm.clone();
     let digest = app
         .sandbox
@@ -222,9 +225,10 @@ async fn keep(
     let bundled = *scope == Scope::Platform
         && app.connectors.bundled.lock().get(&info.name) == Some(&info.version);
     let text = scope_text(scope);
-    let before =
-        connectors::get(&mut *app.db.read().await?, text, &info.name, &info.version).await?;
-    match before {
+    let before = app
+        .db
+        .ask(async |db| connectors::get(db, text, &info.name, &info.version).await);
+    match before.await? {
         Some(before) if before.digest == info.digest => {
             // An upload whose commit was not answered has left the row, and was not put down as stored.
             let key = key(text, &info.name, &info.version);

@@ -40,7 +40,8 @@ pub async fn activate(
     .await
 }
 
-/// Changes what runs, in steps of which none is left out.
+/// Changes what runs, in steps of which none is left out. Others wait for their end: each of them asks the store in a way that has one
+/// ([`souk_store::Db::ask`]), since the whole has none.
 async fn whole<T: Send + 'static>(
     held: impl Send + 'static,
     steps: impl Future<Output = Result<T, ConnectorError>> + Send + 'static,
@@ -171,13 +172,21 @@ async fn check_block(
     name: &str,
     is_staff: bool,
 ) -> Result<(), ConnectorError> {
-    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    let choice = choice_of(app, scope, name).await?;
     match choice.filter(|choice| choice.blocked && !is_staff) {
         Some(choice) => Err(ConnectorError::Blocked {
             reason: choice.reason,
         }),
         None => Ok(()),
     }
+}
+
+async fn choice_of(app: &App, scope: &Scope, name: &str) -> Result<Option<Choice>, ConnectorError> {
+    let scope = scope_text(scope);
+    let choice = app
+        .db
+        .ask(async |db| connectors::choice_of(db, scope, name).await);
+    Ok(choice.await?)
 }
 
 /// Takes a connector off work, on every host and for every restart, until a version is activated again; after `is_staff`, by staff only. Calls in
@@ -223,7 +232,7 @@ async fn take_off(
         canary::end(app, &beside).await?;
         return shelf::seen(app, scope, name, version).await;
     }
-    let before = connectors::choice_of(&mut *app.db.read().await?, text, name).await?;
+    let before = choice_of(app, scope, name).await?;
     let current = match (active(app, scope, name), &before) {
         (Some(version), _) => version,
         // It is off already; staff may still see to it that it stays so.
@@ -266,7 +275,11 @@ async fn not_active(
     scope: &Scope,
     name: &str,
 ) -> Result<ConnectorError, ConnectorError> {
-    let stored = connectors::of_scope(&mut *app.db.read().await?, scope_text(scope)).await?;
+    let text = scope_text(scope);
+    let stored = app
+        .db
+        .ask(async |db| connectors::of_scope(db, text).await)
+        .await?;
     let is_known = versions(app, scope).iter().any(|(known, _)| known == name)
         || stored.iter().any(|row| row.name == name);
     Ok(match is_known {
@@ -322,7 +335,7 @@ async fn go_back(
     }
     // What somebody has gone back to stays, however it does.
     let why = Some(format!("rolled back from {current}"));
-    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    let choice = choice_of(app, scope, name).await?;
     let none = || LoadError::NoEarlier {
         name: name.to_owned(),
     };
@@ -368,7 +381,10 @@ async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(
     chosen::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     let loaded = find(app, scope, name, version);
-    let stored = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
+    let stored = app
+        .db
+        .ask(async |db| connectors::get(db, text, name, version).await)
+        .await?;
     if loaded.is_none() && stored.is_none() {
         return Err(ConnectorError::NotFound);
     }
