@@ -11,6 +11,7 @@ mod moment;
 mod numbers;
 mod pages;
 mod parquet;
+mod places;
 mod profile;
 mod streamed;
 mod text;

@@ -1,54 +1,15 @@
-//! What Parquet's reader takes on trust: where pages lie, and how large they say that they are. A page that ends behind its column would end
-//! the connector, and one that unpacks to gigabytes its memory.
+//! What Parquet's reader takes on trust: how large pages say that they are. A page that ends behind its column would end the connector, and one
+//! that unpacks to gigabytes its memory. Where they lie is in [`super::places`].
 
 use super::numbers;
 use crate::errors;
-use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use datafusion::parquet::file::page_index::offset_index::PageLocation;
 use souk_sdk::Error;
-use std::ops::Range;
 
 /// One page, unpacked. Writers make pages of a megabyte or so.
 const PAGE_BYTES_MAX: u64 = 96 << 20;
 const LIST_VALUES_MAX: u64 = 16 << 20;
 /// How deep the structures of a page's header nest.
 const DEPTH_MAX: usize = 8;
-
-/// Everything that the footer and the index of pages say lies within the file, and each page within its column.
-pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
-    let outside = || broken("its footer says that something lies outside of the file");
-    for (at, group) in metadata.row_groups().iter().enumerate() {
-        let indexes = metadata.offset_index().map(|groups| groups.get(at));
-        for (number, column) in group.columns().iter().enumerate() {
-            let place = place(column).filter(|place| place.end <= len);
-            let place = place.ok_or_else(outside)?;
-            if !has_rows(column, group.num_rows()) {
-                return Err(broken("a column has another number of values than rows"));
-            }
-            let index = indexes.map(|columns| columns.and_then(|columns| columns.get(number)));
-            let is_right = index.is_none_or(|index| {
-                index.is_some_and(|index| {
-                    are_inside(&index.page_locations, &place, group.num_rows())
-                })
-            });
-            if !is_right {
-                return Err(broken(
-                    "its index says that a page lies outside of its column",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A column has a value, which may be NULL, for each row; one in a list may have more.
-fn has_rows(column: &ColumnChunkMetaData, rows: i64) -> bool {
-    let values = column.num_values();
-    match column.column_descr().max_rep_level() {
-        0 => values == rows,
-        _ => values >= rows && rows >= 0,
-    }
-}
 
 /// How deep structures and lists of a schema nest.
 const SCHEMA_DEPTH_MAX: usize = 40;
@@ -69,46 +30,6 @@ pub fn check_schema(footer: &[u8]) -> Result<(), Error> {
         )),
         None => Err(broken("its footer does not begin with a schema")),
     }
-}
-
-/// Where a column's pages are.
-pub fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
-    let start = column
-        .dictionary_page_offset()
-        .unwrap_or_else(|| column.data_page_offset());
-    let end = start.checked_add(column.compressed_size())?;
-    let signs = [
-        start,
-        end,
-        column.data_page_offset(),
-        column.compressed_size(),
-        column.num_values(),
-    ];
-    signs
-        .iter()
-        .all(|number| *number >= 0)
-        .then_some(start as u64..end as u64)
-}
-
-fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64) -> bool {
-    let mut next_row = 0;
-    let mut next = place.start;
-    for page in pages {
-        let (Ok(start), Ok(size)) = (
-            u64::try_from(page.offset),
-            u64::try_from(page.compressed_page_size),
-        ) else {
-            return false;
-        };
-        let is_next =
-            start >= next && page.first_row_index >= next_row && page.first_row_index <= rows;
-        match start.checked_add(size) {
-            Some(end) if is_next && end <= place.end => next = end,
-            _ => return false,
-        }
-        next_row = page.first_row_index;
-    }
-    true
 }
 
 /// A page, as its header says.
@@ -220,7 +141,7 @@ fn no_page() -> Error {
     broken("a page of it does not end where it should")
 }
 
-fn broken(what: &str) -> Error {
+pub fn broken(what: &str) -> Error {
     errors::broken(
         "file_broken",
         "the file is damaged, or not what its name says",

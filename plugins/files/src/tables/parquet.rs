@@ -3,9 +3,8 @@
 
 use super::delta;
 use super::footers;
-use super::pages::{
-    PageSize, Together, check_footer, check_pages, check_schema, held_at_once, place, unfold,
-};
+use super::pages::{PageSize, Together, check_pages, check_schema, held_at_once, unfold};
+use super::places::{check_footer, place};
 use super::{Known, batch_rows, named, same_schema};
 use crate::clock::Clock;
 use crate::errors;

@@ -4,4 +4,5 @@
 mod common;
 
 mod bounds;
+mod places;
 mod written;

@@ -1,0 +1,136 @@
+//! What Parquet's reader takes on trust of a footer: where columns and their pages lie, and with which rows pages begin.
+
+use super::pages::broken;
+use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use datafusion::parquet::file::page_index::offset_index::PageLocation;
+use souk_sdk::Error;
+use std::ops::Range;
+
+/// Everything that the footer and the index of pages say lies within the file, and each page within its column.
+pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
+    let outside = || broken("its footer says that something lies outside of the file");
+    let mut places = Vec::new();
+    for (at, group) in metadata.row_groups().iter().enumerate() {
+        let indexes = metadata.offset_index().map(|groups| groups.get(at));
+        for (number, column) in group.columns().iter().enumerate() {
+            let place = place(column).filter(|place| place.end <= len);
+            let place = place.ok_or_else(outside)?;
+            places.push((place.start, place.end));
+            if !has_rows(column, group.num_rows()) {
+                return Err(broken("a column has another number of values than rows"));
+            }
+            let index = indexes.map(|columns| columns.and_then(|columns| columns.get(number)));
+            let is_right = index.is_none_or(|index| {
+                index.is_some_and(|index| {
+                    let is_in_list = column.column_descr().max_rep_level() > 0;
+                    let pages = &index.page_locations;
+                    are_inside(pages, &place, group.num_rows(), is_in_list)
+                })
+            });
+            if !is_right {
+                return Err(broken(
+                    "its index says that a page lies outside of its column, or has other rows",
+                ));
+            }
+        }
+    }
+    // What a page is looked at for is that of the column in which it lies.
+    places.retain(|(start, end)| start < end);
+    places.sort_unstable();
+    match places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+        true => Err(broken("its footer says that columns lie in one place")),
+        false => Ok(()),
+    }
+}
+
+/// A column has a value, which may be NULL, for each row; one in a list may have more.
+fn has_rows(column: &ColumnChunkMetaData, rows: i64) -> bool {
+    let values = column.num_values();
+    match column.column_descr().max_rep_level() {
+        0 => values == rows,
+        _ => values >= rows && rows >= 0,
+    }
+}
+
+/// Where a column's pages are.
+pub fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or_else(|| column.data_page_offset());
+    let end = start.checked_add(column.compressed_size())?;
+    let signs = [
+        start,
+        end,
+        column.data_page_offset(),
+        column.compressed_size(),
+        column.num_values(),
+    ];
+    signs
+        .iter()
+        .all(|number| *number >= 0)
+        .then_some(start as u64..end as u64)
+}
+
+/// Whether pages lie one behind the other in their column, and begin with its first row and then with later ones: by these rows of other columns
+/// are passed over. Of lists a row may have several pages.
+fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64, is_in_list: bool) -> bool {
+    let mut row_before = None;
+    let mut next = place.start;
+    for page in pages {
+        let (Ok(start), Ok(size)) = (
+            u64::try_from(page.offset),
+            u64::try_from(page.compressed_page_size),
+        ) else {
+            return false;
+        };
+        let row = page.first_row_index;
+        let is_later = match row_before {
+            None => row == 0,
+            Some(before) if is_in_list => row >= before && row <= rows,
+            Some(before) => row > before && row < rows,
+        };
+        match start.checked_add(size) {
+            Some(end) if is_later && start >= next && end <= place.end => next = end,
+            _ => return false,
+        }
+        row_before = Some(row);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_an_index_begin_with_the_first_row_and_ascend() {
+        let index = |rows: &[i64]| {
+            let places = rows.iter().zip((100i64..).step_by(10));
+            let places = places.map(|(row, offset)| PageLocation {
+                offset,
+                compressed_page_size: 10,
+                first_row_index: *row,
+            });
+            places.collect::<Vec<_>>()
+        };
+        for (rows, is_flat, is_list) in [
+            (&[0, 3, 6][..], true, true),
+            (&[][..], true, true),
+            (&[0][..], true, true),
+            (&[1, 3, 6][..], false, false),
+            (&[0, 6, 3][..], false, false),
+            (&[0, 3, 3][..], false, true),
+            (&[0, 3, 9][..], false, true),
+            (&[0, 3, 10][..], false, false),
+            (&[0, -1][..], false, false),
+        ] {
+            let pages = index(rows);
+            for (is_in_list, is_right) in [(false, is_flat), (true, is_list)] {
+                let found = are_inside(&pages, &(100..200), 9, is_in_list);
+                assert_eq!(found, is_right, "{rows:?} {is_in_list}");
+            }
+        }
+        assert!(!are_inside(&index(&[0, 3]), &(100..119), 9, false));
+        assert!(!are_inside(&index(&[0, 3]), &(101..200), 9, false));
+    }
+}
