@@ -3,8 +3,8 @@
 
 use super::delta;
 use super::footers;
-use super::pages::{PageSize, Together, check_pages, check_schema, held_at_once, unfold};
-use super::places::{check_footer, place};
+use super::pages::{PageSize, Together, broken, check_pages, check_schema, held_at_once, unfold};
+use super::places::{check_footer, have_rows, place};
 use super::{Known, batch_rows, named, same_schema};
 use crate::clock::Clock;
 use crate::errors;
@@ -471,6 +471,15 @@ impl Reading {
                 continue;
             };
             let mut pages = check_pages(buffer, chunk.is_in_list)?;
+            let indexes = self.part.metadata.offset_index();
+            let index = indexes.and_then(|groups| groups.get(chunk.group)?.get(chunk.column));
+            let rows = self.part.metadata.row_group(chunk.group).num_rows();
+            if let Some(index) = index
+                && !chunk.is_in_list
+                && !have_rows(&pages, range.start, &index.page_locations, rows)
+            {
+                return Err(broken("a page of it has other rows than its index says"));
+            }
             if pages.iter().any(|page| page.is_delta) {
                 let group = self.part.metadata.row_group(chunk.group);
                 let texts = delta::texts(buffer, group.column(chunk.column));

@@ -1,6 +1,6 @@
 //! What Parquet's reader takes on trust of a footer: where columns and their pages lie, and with which rows pages begin.
 
-use super::pages::broken;
+use super::pages::{PageSize, broken};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::parquet::file::page_index::offset_index::PageLocation;
 use souk_sdk::Error;
@@ -96,6 +96,19 @@ fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64, is_in_list:
         row_before = Some(row);
     }
     true
+}
+
+/// Whether pages of a column that is in no list, of which the first one begins at `start`, have as many values as its index says that they have rows.
+/// One without an index has any.
+pub fn have_rows(pages: &[PageSize], start: u64, index: &[PageLocation], rows: i64) -> bool {
+    let begins_before = |page: &PageLocation| page.offset.unsigned_abs() < start;
+    let before = index.partition_point(begins_before);
+    let firsts = index.iter().map(|page| page.first_row_index);
+    let ends = firsts.clone().skip(1).chain([rows]);
+    let counts = firsts.zip(ends).map(|(first, end)| end.abs_diff(first));
+    let mut counts = counts.skip(before);
+    let mut data = pages.iter().filter(|page| !page.is_dictionary);
+    index.is_empty() || data.all(|page| counts.next() == Some(page.values))
 }
 
 #[cfg(test)]

@@ -61,6 +61,13 @@ fn pages_begin_with_the_first_row_and_ascend() {
             "t.parquet: its index says that a page lies outside of its column, or has other rows";
         assert_eq!(error.detail.as_deref(), Some(wanted), "{rows:?}");
     }
+    // Which rows are in a page is seen where it is read.
+    for rows in [[0, 1, 4], [0, 3, 4], [0, 2, 5]] {
+        let (_directory, mut session) = file("t.parquet", &beginning(rows));
+        let error = ask(&mut session, sql).err().unwrap();
+        let wanted = "t.parquet: a page of it has other rows than its index says";
+        assert_eq!(error.detail.as_deref(), Some(wanted), "{rows:?}: {error:?}");
+    }
 }
 
 /// Two columns of different types in one place, of which pages are looked at as those of one.
