@@ -201,6 +201,23 @@ impl Cause {
         )
     }
 
+    /// Where its own words have what the source calls its tables or columns: the same for whoever does not own the product. Its pages may publish those
+    /// under other names, or not at all. `None`: any caller may be told its own words.
+    pub fn without_names(&self) -> Option<&'static str> {
+        match self {
+            Cause::NoSuchTable(_) => Some(
+                "the source does not show the table that is published here: tell the seller, whose test of it says which",
+            ),
+            Cause::NoSuchColumns(_) => Some(
+                "the source's result has not all columns that are needed here: tell the seller, whose test of it says which are missing",
+            ),
+            Cause::Incomparable(_) => Some(
+                "the source cannot compare a column as it is needed here: tell the seller, whose test of it says which",
+            ),
+            _ => None,
+        }
+    }
+
     fn class(&self) -> Class {
         match self {
             Cause::Fault(fault) => Class::of(fault),

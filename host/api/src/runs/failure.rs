@@ -63,7 +63,7 @@ pub fn refusal<'a>(resource: &'a str, id: &'a str) -> impl Fn(Failure) -> Proble
         let is_in_doubt = matches!(failure.cause, Cause::ChargeInDoubt(_));
         let problem = match failure.cause {
             Cause::Fault(fault) => of_fault(&fault, class, failure.owner),
-            cause => of_cause(resource, id, answered(class).refusal, cause),
+            cause => of_cause(resource, id, answered(class).refusal, cause, failure.owner),
         };
         match failure.execution {
             Some(execution) if !problem.status().is_client_error() && !is_in_doubt => problem
@@ -128,8 +128,12 @@ fn message(fault: &Fault, class: Class, owner: bool) -> String {
     }
 }
 
-/// `refusal` is what its class is answered with; most causes are told more precisely.
-fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem {
+/// `refusal` is what its class is answered with; most causes are told more precisely, and what names the source's own tables and columns to the product's
+/// `owner` alone.
+fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause, owner: bool) -> Problem {
+    if let (false, Some(message)) = (owner, cause.without_names()) {
+        return Problem::state("unusable", message).caused_by(cause.to_string());
+    }
     match cause {
         Cause::NotFound => Problem::not_found(resource, id),
         Cause::Parameters(errors) => Problem::fields(INVALID_PARAMETER, errors),
@@ -229,4 +233,33 @@ fn cut_for_log(detail: &str) -> String {
 
 fn cut(detail: &str) -> String {
     detail.chars().take(DETAIL_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the source calls its tables and columns may be hidden behind other names: it is told to the product's owner and to nobody else, who gets the same
+    /// status and code.
+    #[test]
+    fn names_of_the_source_are_told_to_the_owner_alone() {
+        let name = || "cost_2024".to_owned();
+        let causes: [fn(String) -> Cause; 3] = [
+            Cause::NoSuchTable,
+            |name| Cause::NoSuchColumns(vec![("order_by", name)]),
+            |name| Cause::Incomparable(vec![("sorts", name, "point".to_owned())]),
+        ];
+        for cause in causes {
+            let told = |owner| refusal("endpoint", "end_1")(Failure::before(owner, cause(name())));
+            let (owner, buyer) = (told(true), told(false));
+            assert!(owner.message().contains(&name()), "{}", owner.message());
+            assert!(!buyer.message().contains(&name()), "{}", buyer.message());
+            let of = |problem: &Problem| (problem.status(), problem.code().to_owned());
+            assert_eq!(of(&owner), of(&buyer));
+            assert_eq!(buyer.code(), "INVALID_STATE");
+            // Who operates the host finds it in the line of the call.
+            let logged = buyer.cause().unwrap_or_default();
+            assert!(logged.contains(&name()), "{logged}");
+        }
+    }
 }
