@@ -96,7 +96,7 @@ impl<'a> Cell<'a> {
                 "no_number",
                 "the source sent something else where a number was expected",
             )
-            .detail(text.chars().take(100).collect::<String>())),
+            .detail(kind_and_length(text))),
         }
     }
 
@@ -107,6 +107,18 @@ impl<'a> Cell<'a> {
             text => Cell::Json(text),
         }
     }
+}
+
+/// What a value is, and no part of it, which may be anybody's data.
+fn kind_and_length(value: &str) -> String {
+    let kind = match value.bytes().next() {
+        Some(b'"') => "a text",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a boolean",
+        _ => "a value",
+    };
+    format!("{kind} of {} bytes", value.len())
 }
 
 /// Whether a text is a number as JSON writes them: what a decimal column takes.

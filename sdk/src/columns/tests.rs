@@ -189,6 +189,22 @@ fn numbers_keep_their_digits() {
     assert_eq!(Cell::json(&raw("[1]")), Cell::Json("[1]"));
 }
 
+/// Of what is no number its kind and its length are told, and nothing of what it says.
+#[test]
+fn what_is_no_number_is_not_quoted() {
+    for (value, told) in [
+        ("\"hush\"", "a text of 6 bytes"),
+        ("{\"hush\":1}", "an object of 10 bytes"),
+        ("[\"hush\"]", "an array of 8 bytes"),
+        ("false", "a boolean of 5 bytes"),
+    ] {
+        let value = RawValue::from_string(value.to_owned()).unwrap();
+        let error = Cell::number(&value).unwrap_err();
+        assert_eq!(error.detail.as_deref(), Some(told));
+        assert!(!error.message.contains("hush"), "{}", error.message);
+    }
+}
+
 /// A value of another type is refused and the column keeps its length.
 #[test]
 fn a_wrong_type_is_refused() {
