@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::cut_commits::CommitWire;
-use souk_tests::{Company, PgCluster, Receiver};
+use souk_tests::{Company, PgCluster, Receiver, souk};
 
 use crate::charges::slow_asset;
 use crate::cut_commits::runs::execute;
@@ -121,6 +121,34 @@ async fn a_question_that_is_swallowed_holds_no_turn_for_good() {
         take_off(&other).await;
         take_off(&asking).await;
     }
+}
+
+/// A host whose question is swallowed while it starts ends and says why, so that whoever started it can do so again.
+#[tokio::test]
+async fn a_start_whose_question_is_swallowed_ends() {
+    let cluster = PgCluster::shared().await;
+    let wire = CommitWire::to(cluster.port).await;
+    let database = cluster.database("SELECT 1").await;
+    // What is said within TLS nobody else can read.
+    let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().to_string_lossy();
+    wire.swallow_question("FROM connectors ORDER BY created_at");
+    let serve = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        &data,
+        "--database-url",
+        &url,
+    ];
+    // It loads all connectors before, which may have to be compiled.
+    let ended = tokio::time::timeout(3 * GIVEN_UP_WITHIN, souk(&serve, &[])).await;
+    let told = ended
+        .expect("it ends")
+        .refused("the connectors cannot start");
+    assert_eq!(wire.cuts(), 1, "{}", told.err);
 }
 
 /// Who invites somebody is not kept waiting for good by what is looked up for the mail: without it the link is in the answer.

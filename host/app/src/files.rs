@@ -28,6 +28,7 @@ use futures_util::Stream;
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
 use souk_sandbox::Grant;
+use souk_store::db::SWEPT_WITHIN;
 use souk_store::files::File;
 use souk_store::{StoreError, Write, connections, files};
 
@@ -333,7 +334,8 @@ fn remove_local(app: &App, company: &CompanyId, upload: &str) {
 
 /// Deletes what broken uploads and stopped hosts left behind, and finds the copies of shared files that are here. Called once at start.
 pub async fn sweep(app: &App) -> Result<usize, FileError> {
-    let needed = files::uploads(&mut *app.db.read().await?).await?;
+    let found = async { files::uploads(&mut *app.db.read().await?).await };
+    let needed = app.db.answered(SWEPT_WITHIN, found).await?;
     let needed: HashSet<(String, String)> = needed.into_iter().collect();
     if let Some(shared) = &app.shared_files {
         shared.cache.scan(needed.clone()).await?;

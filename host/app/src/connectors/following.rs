@@ -33,7 +33,7 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
             .lock()
             .insert(info.name, info.version);
     }
-    reconcile(app).await?;
+    app.db.answered(READ_WITHIN, reconcile(app)).await?;
     sweep(app).await?;
     // The store announces a choice when it is made. Here it is carried out later, and what was loaded in between speaks the dialect of the
     // version before; of what the operator's directory activates, the store knows nothing.

@@ -61,15 +61,13 @@ fn conclude(app: &App, publication: &Publication, trouble: Trouble) -> Attempted
 
 async fn publish(app: &App, publication: &Publication) -> Result<Output, Trouble> {
     let (company, id) = (&publication.company_id, &publication.integration_id);
-    let (post, integration) = {
-        let mut read = app.db.read().await.map_err(Trouble::of_store)?;
-        let post = posts::get(&mut read, company, &publication.post_id).await;
-        let found = integrations::get(&mut read, company, id).await;
-        (
-            post.map_err(Trouble::of_store)?,
-            found.map_err(Trouble::of_store)?,
-        )
-    };
+    // Within the attempt's time: what the store does not answer is not told as a platform that is silent.
+    let found = app.db.ask(async |db| {
+        let post = posts::get(db, company, &publication.post_id).await?;
+        let integration = integrations::get(db, company, id).await?;
+        Ok((post, integration))
+    });
+    let (post, integration) = found.await.map_err(Trouble::of_store)?;
     let gone = |what: &str| Trouble::lasting(format!("the {what} was deleted"));
     let post = post.ok_or_else(|| gone("post"))?;
     let integration = integration.ok_or_else(|| gone("integration"))?;

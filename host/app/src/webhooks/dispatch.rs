@@ -7,6 +7,7 @@ use std::time::Duration;
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{FAILING_MAX, retry_pause};
+use souk_store::db::SWEPT_WITHIN;
 use souk_store::deliveries::{self, Attempted, Delivery};
 use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, DisabledReason, Webhook};
@@ -255,7 +256,8 @@ fn failure(result: &Result<http::StatusCode, String>) -> Option<String> {
 /// Forgets old deliveries by and by. Any number of hosts may do so at once.
 async fn sweep(app: App, mut stopped: watch::Receiver<bool>) {
     loop {
-        match deliveries::sweep(&app.db, app.clock.now()).await {
+        let swept = deliveries::sweep(&app.db, app.clock.now());
+        match app.db.answered(SWEPT_WITHIN, swept).await {
             Ok(0) => {}
             Ok(swept) => tracing::info!(swept, "old webhook deliveries were forgotten"),
             Err(error) => {
