@@ -113,26 +113,36 @@ async fn pauses_end_with_their_request() {
 /// A request that is given up is stopped at its source by a second session, which is gone afterwards; the first one goes on.
 #[tokio::test]
 async fn a_second_session_stops_the_first() {
+    // What is not stopped within two seconds loses its session, and no second one is opened for it any more; where other tests keep the host busy, that
+    // may be sooner.
+    const TRIES: usize = 5;
     let server = TalkingServer::start().await;
     let talk = Talk::to(&server, None).await;
-    assert_eq!(talk.answer("fine").await, "fine");
-    let before = server.seen();
-    let late = talk.wish("hangs").await;
-    late.expect_error(504, "EXECUTION_TIMEOUT");
-    let stopped = |seen: &Seen| seen.kills.len() == 1 && seen.open == before.open;
-    server.wait(stopped).await;
-    assert_eq!(talk.answer("again").await, "again");
-    let seen = server.seen();
-    let [(killed, by)] = seen.kills[..] else {
-        panic!("{seen:?}");
-    };
-    assert_eq!(by, before.logins + 1, "a session of its own: {seen:?}");
-    assert!(killed <= before.logins, "{seen:?}");
-    assert_eq!(
-        seen.logins,
-        before.logins + 1,
-        "the first one goes on: {seen:?}"
-    );
+    for _ in 0..TRIES {
+        assert_eq!(talk.answer("fine").await, "fine");
+        let before = server.seen();
+        let late = talk.wish("hangs").await;
+        late.expect_error(504, "EXECUTION_TIMEOUT");
+        let stopped = |seen: &Seen| seen.kills.len() == 1 && seen.open == before.open;
+        let limit = Duration::from_secs(10);
+        if server.wait_for(limit, stopped).await.is_none() {
+            continue;
+        }
+        assert_eq!(talk.answer("again").await, "again");
+        let seen = server.seen();
+        let [(killed, by)] = seen.kills[..] else {
+            panic!("{seen:?}");
+        };
+        assert_eq!(by, before.logins + 1, "a session of its own: {seen:?}");
+        assert!(killed <= before.logins, "{seen:?}");
+        assert_eq!(
+            seen.logins,
+            before.logins + 1,
+            "the first one goes on: {seen:?}"
+        );
+        return;
+    }
+    panic!("nothing was stopped: {:?}", server.seen());
 }
 
 /// An errand may be sent for any request, and its session is closed when it has ended.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -108,14 +108,21 @@ impl TalkingServer {
 
     /// Waits until it is so, for half a minute at most.
     pub async fn wait(&self, is: impl Fn(&Seen) -> bool) -> Seen {
-        for _ in 0..1_500 {
+        let seen = self.wait_for(Duration::from_secs(30), is).await;
+        seen.unwrap_or_else(|| panic!("the source waits: {:?}", self.seen()))
+    }
+
+    /// Waits until it is so, for so long at most.
+    pub async fn wait_for(&self, limit: Duration, is: impl Fn(&Seen) -> bool) -> Option<Seen> {
+        let until = Instant::now() + limit;
+        while Instant::now() < until {
             let seen = self.seen();
             if is(&seen) {
-                return seen;
+                return Some(seen);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("the source waits: {:?}", self.seen());
+        None
     }
 
     pub fn seen(&self) -> Seen {
