@@ -72,7 +72,7 @@ async fn texts_are_found_literally() {
 /// What nearly is in a text everywhere is looked for about as fast as what is nowhere in it: LIKE took some fifty times as long.
 #[tokio::test]
 async fn a_text_that_is_nearly_everywhere_is_no_dearer() {
-    const TIMES_MAX: u32 = 12;
+    const TIMES_MAX: u32 = 25;
     let store = sqlite().await;
     let acme = support::company(&store.db, "acme").await;
     let (title, summary) = ("a".repeat(200), "a".repeat(1_000));
@@ -89,7 +89,7 @@ async fn a_text_that_is_nearly_everywhere_is_no_dearer() {
     let nearly = format!("{}b", "a".repeat(99));
     let fastest = async |text: &str| {
         let mut fastest = Duration::MAX;
-        for _ in 0..10 {
+        for _ in 0..30 {
             let begun = Instant::now();
             assert_eq!(found(&store.db, text).await, 0);
             fastest = fastest.min(begun.elapsed());
