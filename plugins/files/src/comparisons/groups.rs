@@ -8,7 +8,7 @@
 use super::spans::{in_order, is_interval, joined, key, sorted};
 use crate::plans::{sets_of, told_by};
 use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::error::Result as Planned;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
