@@ -8,6 +8,7 @@ use common::{
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, WireFault};
+use souk_tests::wire::LIMITS;
 
 /// A result that is larger than is allowed is none, and is stopped at the source.
 #[test]
@@ -168,7 +169,7 @@ fn a_cancelled_statement_is_no_failure() {
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
 }
 
-/// A page that is larger than a host reads ends its statement at the source, too; a wire that broke is not spoken to again.
+/// A page that is larger than a host reads ends its statement at the source, too.
 #[test]
 fn a_page_that_is_too_large_is_stopped() {
     let (mut talk, id) = Talk::asking();
@@ -181,9 +182,72 @@ fn a_page_that_is_too_large_is_stopped() {
     talk.hears(0, raw(204, &[], "")).unwrap();
     talk.hears(0, ended()).unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "bad_response");
+}
+
+/// A statement that may go on is not left to itself where a page of it is lost, in its transaction or alone. How it failed is told when Trino has heard that.
+#[test]
+fn a_statement_that_is_lost_is_stopped() {
+    for (answer, code, is_stopped) in [
+        (Err(WireFault::Reset), "connection_lost", true),
+        (Err(WireFault::Timeout), "source_timeout", true),
+        (Err(WireFault::Refused), "connection_refused", true),
+        (Err(WireFault::Unreachable), "unreachable", true),
+        (raw(404, &[], ""), "statement_lost", false),
+    ] {
+        for is_alone in [false, true] {
+            let (mut talk, id) = match is_alone {
+                false => Talk::asking(),
+                true => {
+                    let mut talk = Talk::usual();
+                    talk.rows_of([numbers(1)]).ok();
+                    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+                    (talk, id)
+                }
+            };
+            assert_eq!(text(&talk.asked[0]), "SELECT 1");
+            talk.hears(0, waits(3)).unwrap();
+            talk.hears(0, answer.clone()).unwrap();
+            assert_eq!(talk.asked.len() == 1, is_stopped, "{code}");
+            if is_stopped {
+                let stop = &talk.asked[0];
+                assert_eq!(
+                    (stop.method.as_str(), stop.path.clone()),
+                    ("DELETE", format!("{PATH}3"))
+                );
+                assert!(stop.timeout_ms < 1_000);
+                assert!(talk.ended(id).is_none(), "{code}");
+                talk.hears(0, Err(WireFault::Timeout)).unwrap();
+            }
+            if is_stopped && !is_alone {
+                assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+                talk.hears(0, ended()).unwrap();
+            }
+            assert_eq!(talk.ended(id).unwrap().error().code, code);
+            assert!(talk.asked.is_empty());
+            talk.rows_of([numbers(1)]).ok();
+        }
+    }
+    // One that was never asked after has not begun.
     let (mut talk, id) = Talk::asking();
-    talk.hears(0, waits(3)).unwrap();
     talk.hears(0, Err(WireFault::Reset)).unwrap();
     assert!(talk.asked.is_empty());
     assert_eq!(talk.ended(id).unwrap().error().code, "connection_lost");
+}
+
+/// The deadline may pass while a lost statement is being stopped: it is stopped once, and ends within the time of a cancel.
+#[test]
+fn what_is_lost_and_cancelled_is_stopped_once() {
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, waits(3)).unwrap();
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert_eq!(talk.asked[0].method, "DELETE");
+    talk.cancel(id);
+    assert_eq!(talk.asked.len(), 1);
+    let mut ms = talk.asked[0].timeout_ms;
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    ms += talk.asked[0].timeout_ms;
+    assert!(ms < 2_000, "{ms}");
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
 }

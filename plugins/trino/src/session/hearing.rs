@@ -47,10 +47,11 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<bool, Trouble> {
-        let response = outcome.map_err(|failure| match failure.fault {
-            // It was there, and too large.
-            WireFault::BadResponse => Trouble::Ours(broken(failure)),
-            _ => Trouble::Lost(broken(failure)),
+        let response = outcome.map_err(|failure| match (&job.next, failure.fault) {
+            // For all that is known it goes on, and what stops it goes over another connection; or it was there, and too large.
+            (Some(_), _) | (None, WireFault::BadResponse) => Trouble::Ours(broken(failure)),
+            // Trino begins no statement that nobody has asked after.
+            (None, _) => Trouble::Lost(broken(failure)),
         })?;
         if response.status != 200 {
             let is_first = job.transaction.is_none() && job.next.is_none();

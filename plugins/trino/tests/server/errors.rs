@@ -54,7 +54,7 @@ fn who_is_busy_is_asked_again() {
     );
 }
 
-/// What Trino says of a statement is told after its transaction has ended; a wire that breaks is told at once.
+/// What Trino says of a statement is told after its transaction has ended, and so is a wire that breaks.
 #[test]
 fn errors_are_told() {
     let mut talk = Talk::usual();
@@ -75,6 +75,7 @@ fn errors_are_told() {
     talk.hears(0, page(Some(1), &[column("n", "bigint")], json!([[1]])))
         .unwrap();
     talk.hears(0, Err(WireFault::Reset)).unwrap();
+    stops(&mut talk, Some(1));
     assert_eq!(
         talk.ended(id).unwrap().error().class,
         ErrorClass::Unavailable
