@@ -1,5 +1,6 @@
 //! Has memory kept for it, as a word of the statement says. `grows_8`: 8 MiB of its own, for as long as the session lives. `holds_8`: a result of
-//! 8 MiB without an end, while its source does not answer. `asks_8`: a response of so many MiB, which it does not look at.
+//! 8 MiB without an end, while its source does not answer. `asks_8`: a response of so many MiB, which it does not look at. `stops_8`: the same; where that
+//! fails it asks for something small before it says so, as who has a statement stopped does.
 
 use souk_guests::{Behaviour, words};
 use souk_sdk::{
@@ -11,11 +12,17 @@ struct Keeps {
     kept: Vec<Vec<u8>>,
     /// What waits for a response.
     waiting: Vec<u32>,
+    /// Those of it that ask once more where it fails.
+    stopping: Vec<u32>,
+    /// What failed with this, and has asked once more.
+    failed: Vec<(u32, Error)>,
 }
 
 souk_guests::export!(Keeps);
 
 const MIB: usize = 1 << 20;
+/// In the number of what is asked once more.
+const ONCE_MORE: u32 = 1 << 31;
 
 impl Behaviour for Keeps {
     const NAME: &'static str = "keeps";
@@ -24,6 +31,8 @@ impl Behaviour for Keeps {
         Ok(Keeps {
             kept: Vec::new(),
             waiting: Vec::new(),
+            stopping: Vec::new(),
+            failed: Vec::new(),
         })
     }
 
@@ -47,7 +56,12 @@ impl Behaviour for Keeps {
                 step.batch(id, Batch { rows: 1, chunks });
             }
         }
-        let path = mib("asks_").map_or("/silent".to_owned(), |mib| format!("/{mib}"));
+        let stops = mib("stops_");
+        if stops.is_some() {
+            self.stopping.push(id);
+        }
+        let asks = mib("asks_").or(stops);
+        let path = asks.map_or("/silent".to_owned(), |mib| format!("/{mib}"));
         let request = Request::get(&path).timeout_ms(query.limits.timeout_ms);
         step.request(request.response_bytes_max(64 << 20).numbered(id));
         self.waiting.push(id);
@@ -57,13 +71,26 @@ impl Behaviour for Keeps {
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
         match input {
             Input::Response(response) => {
+                let is_it = |failed: &(u32, Error)| (failed.0 | ONCE_MORE) == response.id;
+                if let Some(at) = self.failed.iter().position(is_it) {
+                    let (id, error) = self.failed.remove(at);
+                    step.failed(id, error);
+                    return Ok(());
+                }
                 self.waiting.retain(|id| *id != response.id);
                 answer(response.id, "had", step)
             }
             Input::RequestFailed(failure) => {
                 self.waiting.retain(|id| *id != failure.id);
                 let error = Error::unavailable("no_response", "the source did not answer");
-                step.failed(failure.id, error.detail(failure.message));
+                let error = error.detail(failure.message);
+                match self.stopping.contains(&failure.id) {
+                    true => {
+                        step.request(Request::get("/0").numbered(failure.id | ONCE_MORE));
+                        self.failed.push((failure.id, error));
+                    }
+                    false => step.failed(failure.id, error),
+                }
                 Ok(())
             }
             _ => Ok(()),

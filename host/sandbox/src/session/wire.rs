@@ -35,6 +35,7 @@ mod idle;
 mod steps;
 
 use idle::{Idle, NOBODY};
+use steps::Exhausted;
 
 /// Bytes read at once and given to the guest in one call. One buffer for each thread: a read and the
 /// call that takes it happen in one go.
@@ -92,8 +93,7 @@ pub(crate) struct WireSession {
     streamed: usize,
     /// Bytes read since others had their turn.
     read: usize,
-    /// Why its last HTTP request failed, where the company has used up what that needed: the guest knows only that it did.
-    exhausted: Option<Fault>,
+    exhausted: Exhausted,
     /// The memory of what waits to be written.
     unsent_held: Option<HeldMemory>,
 }
@@ -164,7 +164,7 @@ impl WireSession {
             uncounted: Duration::ZERO,
             streamed: 0,
             read: 0,
-            exhausted: None,
+            exhausted: Exhausted::default(),
             unsent_held: None,
         }
     }
@@ -362,11 +362,11 @@ impl WireSession {
             Wire::Http { exchanges, .. } => {
                 let received = match ready!(Pin::new(exchanges).poll_next(cx)) {
                     Some(Ok((answer, held))) => {
-                        self.exhausted = None;
+                        self.exhausted.ended(None);
                         Received::Response(answer, held)
                     }
                     Some(Err(failed)) => {
-                        self.exhausted = failed.exhausted;
+                        self.exhausted.ended(failed.exhausted);
                         Received::RequestFailed(failed.failure)
                     }
                     None => return Poll::Pending,

@@ -19,7 +19,7 @@ use crate::{
         lease::{End, Lease},
         outgoing::{EXCHANGES_MAX, LATER_MAX, Later, aside, exchange, pause},
     },
-    v1::{CallError, CheckedStep, Command, Heard, reported},
+    v1::{CallError, CheckedStep, Command, GuestError, Heard, reported},
 };
 
 /// How long a request that nobody waits for any more may take to end before its session is dropped.
@@ -185,7 +185,7 @@ impl WireSession {
             Heard::Failed(id, error) => match lease.in_flight.take(id) {
                 Some(entry) => {
                     self.streamed = 0;
-                    let exhausted = self.exhausted.take_if(|_| is_unavailable(&error));
+                    let exhausted = self.exhausted.told(&error);
                     let fault = exhausted.unwrap_or_else(|| reported(error));
                     lease.complete(entry, now, Err(fault));
                     Ok(())
@@ -324,6 +324,33 @@ impl WireSession {
             Some(alarm) => alarm.as_mut().reset(at.into()),
             none => *none = Some(Box::pin(tokio::time::sleep_until(at.into()))),
         }
+    }
+}
+
+/// What the company had used up that an HTTP request of the guest's needed, the last such one: the guest knows only that it failed.
+#[derive(Default)]
+pub(super) struct Exhausted {
+    fault: Option<Fault>,
+    /// No HTTP request has ended since.
+    is_last: bool,
+}
+
+impl Exhausted {
+    /// An HTTP request has ended, for which the company had used up this.
+    #[inline]
+    pub fn ended(&mut self, exhausted: Option<Fault>) {
+        self.is_last = exhausted.is_some();
+        if self.is_last {
+            self.fault = exhausted;
+        }
+    }
+
+    /// It, where that is what a request failed with. The guest may have asked its source for something since, as to stop what it had begun: then it is known by
+    /// the host's own words, which the guest has had with the failure.
+    fn told(&mut self, error: &GuestError) -> Option<Fault> {
+        let fault = self.fault.as_ref().filter(|_| is_unavailable(error))?;
+        let is_in_its_words = error.detail.as_ref() == Some(&fault.message);
+        (std::mem::take(&mut self.is_last) || is_in_its_words).then(|| fault.clone())
     }
 }
 
