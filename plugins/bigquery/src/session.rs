@@ -10,8 +10,8 @@ use souk_sdk::json::{Reading, Telling};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::texts::{Proof, Texts};
 use souk_sdk::{
-    Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Rows, Step,
+    Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query,
+    Request, Rows, Step,
 };
 
 use crate::answers::{Datasets, Job as DryJob, JobReference, answer, malformed, read};
@@ -308,7 +308,7 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<Next, Error> {
-        let runs_on = !run.has_ended && may_go_on(&outcome);
+        let is_unheard = may_go_on(&outcome);
         let asked = match run.into {
             Sink::Result(_) => Some(&run.query),
             Sink::Catalog(_) => None,
@@ -316,7 +316,9 @@ impl Session {
         let response = match (answer(outcome, asked), &run.job) {
             (Ok(response), _) => response,
             // Nobody asks after it any more, and what it does is paid for.
-            (Err(error), Some(job)) if runs_on => return Ok(self.stop(job, error, step)),
+            (Err(error), Some(job)) if !run.has_ended && (is_unheard || is_busy(&error)) => {
+                return Ok(self.stop(job, error, step));
+            }
             (Err(error), _) => return Err(error),
         };
         let telling = match &mut run.into {
@@ -372,6 +374,14 @@ fn may_go_on(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
         Ok(response) => matches!(response.status, 408 | 429 | 500..),
         Err(_) => true,
     }
+}
+
+/// Whether it is that BigQuery has no time for who asks (403, with a reason), which says nothing of the job.
+fn is_busy(error: &Error) -> bool {
+    matches!(
+        error.class,
+        ErrorClass::RateLimited | ErrorClass::Unavailable
+    )
 }
 
 /// The least that can be asked.

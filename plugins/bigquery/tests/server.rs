@@ -404,6 +404,13 @@ fn a_job_that_is_lost_is_cancelled() {
         (Err(WireFault::Reset), "connection_lost", true),
         (Err(WireFault::Timeout), "source_timeout", true),
         (refuses(503, "backendError", "x"), "unavailable", true),
+        (refuses(403, "rateLimitExceeded", "x"), "rate_limited", true),
+        (refuses(403, "quotaExceeded", "x"), "quota_exhausted", true),
+        (
+            refuses(403, "accessDenied", "x"),
+            "permission_denied",
+            false,
+        ),
         (failed(), "sql_error", false),
         (Err(WireFault::Refused), "connection_refused", true),
     ] {
