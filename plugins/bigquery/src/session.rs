@@ -331,7 +331,14 @@ impl Session {
             }),
             _ => None,
         };
-        let results = reading::page(&response, telling)?;
+        let results = match (reading::page(&response, telling), &run.job) {
+            (Ok(results), _) => results,
+            // What is refused may be no more than a row of one that is complete.
+            (Err(error), Some(job)) if !run.has_ended && !is_over(&response) => {
+                return Ok(self.stop(job, error, step));
+            }
+            (Err(error), _) => return Err(error),
+        };
         if !results.is_last() {
             run.job = results.job()?.or(run.job);
         }
@@ -374,6 +381,12 @@ fn may_go_on(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
         Ok(response) => matches!(response.status, 408 | 429 | 500..),
         Err(_) => true,
     }
+}
+
+/// Whether an answer says that its job is complete.
+fn is_over(response: &HttpResponse) -> bool {
+    let page = reading::page(response, None);
+    page.is_ok_and(|results| results.is_complete())
 }
 
 /// Whether it is that BigQuery has no time for who asks (403, with a reason), which says nothing of the job.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{
     NOW, ORDER, Reply, Talk, body, catalog, class_and_code, dry, field, numbers, ordered, page,
-    query, refuses, reply, waits,
+    query, raw, refuses, reply, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, HttpRequest, Limits, Request, Value, WireFault};
@@ -400,6 +400,7 @@ fn a_job_without_a_name_is_cancelled_when_it_has_one() {
 #[test]
 fn a_job_that_is_lost_is_cancelled() {
     let failed = || refuses(400, "invalidQuery", "division by zero: 1 / 0");
+    let odd = page(json!([field("n", "INTEGER")]), &[json!(["x"])], 1, None);
     for (answer, code, is_cancelled) in [
         (Err(WireFault::Reset), "connection_lost", true),
         (Err(WireFault::Timeout), "source_timeout", true),
@@ -411,6 +412,8 @@ fn a_job_that_is_lost_is_cancelled() {
             "permission_denied",
             false,
         ),
+        (raw(200, &[], "{\"jobComp"), "malformed_answer", true),
+        (reply(odd), "malformed_answer", false),
         (failed(), "sql_error", false),
         (Err(WireFault::Refused), "connection_refused", true),
     ] {
