@@ -6,7 +6,7 @@ use crate::values::{Reader, malformed};
 
 /// What a result has at most; a server that says more is not believed.
 const COLUMNS_MAX: usize = 16_384;
-/// Names and types of all columns together. What they are read into takes many times as much.
+/// Names and types of all columns together. What types are read into takes many times as much, and has a bound of its own.
 const DESCRIBED_BYTES_MAX: usize = 1 << 20;
 
 /// Names and types of the columns that an answer begins with.

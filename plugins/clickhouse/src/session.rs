@@ -16,7 +16,7 @@ use crate::api::{Api, FORMAT, Profile, texts};
 use crate::errors::ServerError;
 use crate::head::head;
 use crate::settings::{self, Settings};
-use crate::types::Type;
+use crate::types::{TYPES_MAX, Type};
 use crate::values::{Reader, are_texts, push};
 use crate::{catalog, statements};
 
@@ -376,9 +376,9 @@ impl Session {
         let mut reader = Reader(body);
         let described = head(&mut reader)?;
         let length = body.len() - reader.0.len();
-        let (mut columns, mut types) = (Vec::new(), Vec::new());
+        let (mut columns, mut types, mut room) = (Vec::new(), Vec::new(), TYPES_MAX);
         for (name, native) in described {
-            let kind = Type::parse(native, json_as_text)?;
+            let kind = Type::parse(native, json_as_text, &mut room)?;
             columns.push(Column {
                 name: name.to_owned(),
                 kind: kind.column_type(),

@@ -12,6 +12,9 @@ use souk_sdk::{ColumnType, Error};
 
 /// Types within types.
 const DEPTH_MAX: usize = 32;
+/// Types that the columns of a result are made of, those within others among them. Each takes some thirty bytes, and 64 results are known to a session: four
+/// of them are written `Ring`.
+pub const TYPES_MAX: usize = 16_384;
 /// What the server has at most itself.
 const FIXED_MAX: usize = 16 << 20;
 /// How much of a name is repeated in an error.
@@ -53,13 +56,15 @@ pub enum Type {
 }
 
 impl Type {
-    /// `json_as_text`: the server was asked to write JSON as text.
-    pub fn parse(name: &str, json_as_text: bool) -> Result<Type, Error> {
+    /// `json_as_text`: the server was asked to write JSON as text. `room`: how many types there may be, and are left then for other columns.
+    pub fn parse(name: &str, json_as_text: bool, room: &mut usize) -> Result<Type, Error> {
         let mut parser = Parser {
             rest: name,
             json_as_text,
+            room: Some(*room),
         };
         let parsed = parser.parse(0).filter(|_| parser.rest.is_empty());
+        *room = parser.room.ok_or_else(too_many)?;
         parsed.ok_or_else(|| refused(name))
     }
 
@@ -93,6 +98,13 @@ impl Type {
     }
 }
 
+fn too_many() -> Error {
+    Error::limit_exceeded(
+        "columns_too_long",
+        format!("the result's columns are made of more than {TYPES_MAX} types"),
+    )
+}
+
 #[cold]
 fn refused(name: &str) -> Error {
     let word = name.split('(').next().unwrap_or_default();
@@ -113,9 +125,17 @@ fn refused(name: &str) -> Error {
 struct Parser<'a> {
     rest: &'a str,
     json_as_text: bool,
+    /// For more types; `None` where there were too many.
+    room: Option<usize>,
 }
 
 impl<'a> Parser<'a> {
+    /// Takes room for so many types.
+    fn count(&mut self, types: usize) -> Option<()> {
+        self.room = self.room?.checked_sub(types);
+        self.room.map(|_| ())
+    }
+
     fn take(&mut self, text: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(text)?;
         Some(())
@@ -178,6 +198,7 @@ impl<'a> Parser<'a> {
         if depth > DEPTH_MAX {
             return None;
         }
+        self.count(1)?;
         let depth = depth + 1;
         let word = self.word();
         let simple = match word {
@@ -193,10 +214,10 @@ impl<'a> Parser<'a> {
             "BFloat16" => Type::BFloat16,
             "Nothing" => Type::Nothing,
             "Time" => Type::Time,
-            "Point" => point(),
-            "Ring" | "LineString" => array(point()),
-            "Polygon" | "MultiLineString" => array(array(point())),
-            "MultiPolygon" => array(array(array(point()))),
+            "Point" => self.points(0)?,
+            "Ring" | "LineString" => self.points(1)?,
+            "Polygon" | "MultiLineString" => self.points(2)?,
+            "MultiPolygon" => self.points(3)?,
             "DateTime" => {
                 if self.takes("(") {
                     self.quoted('\'')?;
@@ -223,6 +244,14 @@ impl<'a> Parser<'a> {
             },
         };
         Some(simple)
+    }
+
+    /// Points, in lists within so many lists.
+    fn points(&mut self, lists: usize) -> Option<Type> {
+        // Beside the one that was read: the lists, and the two numbers of a point.
+        self.count(lists + 2)?;
+        let point = Type::Tuple(vec![(None, Type::Float64), (None, Type::Float64)]);
+        Some((0..lists).fold(point, |inner, _| array(inner)))
     }
 
     /// What stands in the parentheses of a type.
@@ -341,10 +370,6 @@ fn array(inner: Type) -> Type {
     Type::Array(Box::new(inner))
 }
 
-fn point() -> Type {
-    Type::Tuple(vec![(None, Type::Float64), (None, Type::Float64)])
-}
-
 fn integer(word: &str) -> Option<Type> {
     let (bits, is_signed) = match word.strip_prefix("UInt") {
         Some(bits) => (bits, false),
@@ -366,8 +391,29 @@ fn integer(word: &str) -> Option<Type> {
 mod tests {
     use super::*;
 
+    fn read(name: &str, json_as_text: bool) -> Result<Type, Error> {
+        Type::parse(name, json_as_text, &mut TYPES_MAX.clone())
+    }
+
     fn parse(name: &str) -> Type {
-        Type::parse(name, true).unwrap_or_else(|error| panic!("{name}: {error:?}"))
+        read(name, true).unwrap_or_else(|error| panic!("{name}: {error:?}"))
+    }
+
+    /// A type takes room for each one that it is made of, however short it is written.
+    #[test]
+    fn types_are_counted() {
+        for (name, wanted) in [
+            ("Array(Nullable(Bool))", 3_usize),
+            ("Tuple(a Bool, b Map(String, Bool))", 5),
+            ("Ring", 4),
+            ("Array(MultiPolygon)", 7),
+        ] {
+            let mut room = wanted;
+            Type::parse(name, true, &mut room).unwrap();
+            assert_eq!(room, 0, "{name}");
+            let error = Type::parse(name, true, &mut (wanted - 1)).unwrap_err();
+            assert_eq!(error.code, "columns_too_long", "{name}");
+        }
     }
 
     #[test]
@@ -444,11 +490,11 @@ mod tests {
             "AggregateFunction(uniq, UInt64)",
             &deep,
         ] {
-            let error = Type::parse(name, true).unwrap_err();
+            let error = read(name, true).unwrap_err();
             assert_eq!(error.code, "column_type", "{name:.40}");
         }
-        let error = Type::parse("AggregateFunction(uniq, UInt64)", true).unwrap_err();
+        let error = read("AggregateFunction(uniq, UInt64)", true).unwrap_err();
         assert!(error.message.contains("finalizeAggregation"));
-        assert!(Type::parse("JSON", false).is_err());
+        assert!(read("JSON", false).is_err());
     }
 }

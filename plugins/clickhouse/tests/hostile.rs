@@ -104,12 +104,19 @@ fn small_answers_stay_small() {
 #[test]
 fn columns_are_not_described_at_length() {
     let mut talk = Talk::usual();
-    for (rings, is_read) in [(1_000, true), (300_000, false)] {
+    for (columns, rings, is_read) in [
+        (1, 1_000, true),
+        (3, 1_000, true),
+        (20, 1_000, false),
+        (1, 50_000, false),
+        (1, 300_000, false),
+    ] {
         let kind = format!("Tuple({}Ring)", "Ring, ".repeat(rings));
-        let body = [vec![1, 1, b'v'], text(&kind)].concat();
+        let (names, kinds) = ([1, b'v'].repeat(columns), text(&kind).repeat(columns));
+        let body = [vec![columns as u8], names, kinds].concat();
         let answer = talk.rows_of(reply(200, &[], body));
         match is_read {
-            true => assert_eq!(answer.ok().columns.len(), 1),
+            true => assert_eq!(answer.ok().columns.len(), columns),
             false => assert_eq!(answer.error().code, "columns_too_long"),
         }
     }
