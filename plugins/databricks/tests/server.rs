@@ -347,10 +347,10 @@ fn a_ping_sees_a_write_refused() {
     );
 }
 
-/// Nothing that is not reached is stopped there.
+/// Who is not Databricks is not told to stop anything.
 #[test]
-fn who_cannot_be_reached_is_told_nothing() {
-    for fault in [WireFault::Refused, WireFault::Unreachable, WireFault::Tls] {
+fn a_stranger_is_told_nothing() {
+    for fault in [WireFault::Tls, WireFault::EgressRefused] {
         let (mut talk, id) = Talk::waiting();
         talk.wakes();
         talk.hears(0, Err(fault)).unwrap();

@@ -256,6 +256,33 @@ fn the_hosts_time_is_the_hosts() {
     }
 }
 
+/// A statement that may go on is not left to itself where it cannot be asked after. How it failed is told when Databricks has heard that.
+#[test]
+fn a_statement_that_is_lost_is_stopped() {
+    for (fault, code) in [
+        (WireFault::Reset, "connection_lost"),
+        (WireFault::Timeout, "source_timeout"),
+        (WireFault::Refused, "connection_refused"),
+        (WireFault::Unreachable, "unreachable"),
+    ] {
+        let (mut talk, id) = Talk::waiting();
+        talk.wakes();
+        talk.hears(0, Err(fault)).unwrap();
+        assert!(is_stop(&talk), "{code}");
+        assert!(talk.ended(id).is_none(), "{code}");
+        talk.hears(0, reply(json!({}))).unwrap();
+        assert_eq!(talk.ended(id).unwrap().error().code, code);
+        assert_eq!(talk.rows_of(&["bigint"], [numbers(1)]).ok().rows, 1);
+        // One that has ended does not go on, whatever becomes of its rows.
+        let (mut talk, id) = Talk::asking();
+        let first = some_rows(&[column("n", "BIGINT")], Some(2), Some(1), &json!([["1"]]));
+        talk.hears(0, first).unwrap();
+        talk.hears(0, Err(fault)).unwrap();
+        assert!(talk.asked.is_empty(), "{code}");
+        assert_eq!(talk.ended(id).unwrap().error().code, code);
+    }
+}
+
 /// A statement of which nothing is understood is stopped, too.
 #[test]
 fn what_is_not_understood_is_stopped() {

@@ -51,11 +51,8 @@ impl Session {
         step: &mut Step,
     ) -> Goes {
         let response = outcome.map_err(|failure| {
-            // Who cannot be reached cannot be told to stop it either.
-            if !matches!(
-                failure.fault,
-                WireFault::BadResponse | WireFault::Timeout | WireFault::Reset
-            ) {
+            // Somebody else is there, or nobody whom the operator allows: not who runs it. Whoever could not be reached may be a moment later.
+            if let WireFault::Tls | WireFault::EgressRefused = failure.fault {
                 job.running = None;
             }
             broken(failure)
