@@ -392,7 +392,8 @@ mod tests {
     use super::*;
 
     fn read(name: &str, json_as_text: bool) -> Result<Type, Error> {
-        Type::parse(name, json_as_text, &mut TYPES_MAX.clone())
+        let mut room = TYPES_MAX;
+        Type::parse(name, json_as_text, &mut room)
     }
 
     fn parse(name: &str) -> Type {
