@@ -195,7 +195,8 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
             };
             format!("TLS with {place} failed: {said}; check {settings}")
         }
-        FaultKind::Authentication => format!("{place} rejects the credentials: {said}"),
+        // A key that is none is not sent to anybody.
+        FaultKind::Authentication => format!("{place} is not opened by the credentials: {said}"),
         // Over HTTP a packet that a firewall drops looks like an answer that takes long.
         FaultKind::Timeout if fault.code == "source_timeout" => {
             format!("{place} did not answer in time: {said}; check the address, and {LETS_IN}")
