@@ -52,6 +52,31 @@ async fn a_server_that_answers_is_not_out_of_reach() {
     }
 }
 
+/// A form that is made of an engine's schema offers the times that a connection may have, and the one that it has where it says none.
+#[tokio::test]
+async fn the_time_of_statements_is_shown_as_it_holds() {
+    let seller = host().await.company(&unique("times")).await;
+    let engines = seller.client.get("/storage-engines").await.expect(200);
+    let engines = engines.at("/data").as_array().cloned().unwrap_or_default();
+    let schemas = engines.iter().map(|engine| &engine["settings_schema"]);
+    let times: Vec<&Value> = schemas
+        .map(|schema| &schema["properties"]["statement_timeout_ms"])
+        .filter(|time| time.is_object())
+        .collect();
+    assert!(!times.is_empty());
+    for time in times {
+        let shown = ["minimum", "maximum", "default"].map(|word| time[word].as_i64());
+        assert_eq!(shown, [Some(100), Some(60_000), Some(10_000)], "{time}");
+    }
+    let cluster = PgCluster::shared().await;
+    let id = seller
+        .connection("postgres", postgres(cluster.port, "postgres", "u", "p"))
+        .await;
+    let path = seller.path(&format!("/connections/{id}"));
+    let saved = seller.client.get(&path).await.expect(200);
+    assert_eq!(saved.at("/data/statement_timeout_ms"), 10_000);
+}
+
 /// Whoever hangs up may be another kind of server, or one that does not know this service's address.
 #[tokio::test]
 async fn a_server_that_hangs_up_has_a_list_of_addresses() {
