@@ -1,5 +1,6 @@
 //! Connections to real databases: what a test says, what a schema shows, what is never shown.
 
+mod beginners;
 mod changes;
 
 use serde_json::{Value, json};

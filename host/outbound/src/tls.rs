@@ -156,12 +156,23 @@ const SELF_SIGNED: &str = ": its certificate is an authority's own, as self-sign
 const OTHER_KEY: &str = ": the authority that is trusted here under the name of its certificate's has another key; \
     if it was made anew, name the new one in the connection's ca_pem";
 
+const NO_TLS: &str = ": what answers there does not speak TLS; is it another port that does?";
+const HUNG_UP: &str = ": it hung up before it had shown who it is; is it another port that speaks TLS, or does it let this service's address in?";
+
 /// What to do about what most people meet first, where rustls has only a name for it.
 fn advice(error: &std::io::Error) -> &'static str {
     use rustls::{CertificateError, Error};
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    let Some(Error::InvalidCertificate(reason)) = inner else {
-        return "";
+    let reason = match inner {
+        Some(Error::InvalidCertificate(reason)) => reason,
+        Some(Error::InvalidMessage(_)) => return NO_TLS,
+        _ => {
+            use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+            return match error.kind() {
+                UnexpectedEof | ConnectionReset | BrokenPipe => HUNG_UP,
+                _ => "",
+            };
+        }
     };
     match reason {
         CertificateError::UnknownIssuer => UNKNOWN_AUTHORITY,
@@ -367,6 +378,31 @@ mod tests {
             let message = refused.map(drop).unwrap_err().message;
             assert!(message.ends_with(&format!(": {says}")), "{message}");
             assert!(message.starts_with("localhost: "), "{message}");
+        }
+    }
+
+    /// A server that speaks something else, and one that hangs up, are told as that.
+    #[tokio::test]
+    async fn who_shakes_no_hands_is_explained() {
+        for (answer, says) in [("HTTP/1.1 400 Bad Request\r\n\r\n", NO_TLS), ("", HUNG_UP)] {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = tokio::spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut hello = [0; 5];
+                stream.read_exact(&mut hello).await.unwrap();
+                if !answer.is_empty() {
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    // What is closed unread takes the answer with it.
+                    let _ = stream.read_to_end(&mut Vec::new()).await;
+                }
+            });
+            let trust = Trust::verified(None).unwrap();
+            let stream = TcpStream::connect(address).await.unwrap();
+            let refused = protect(stream, &trust, "localhost").await;
+            let message = refused.map(drop).unwrap_err().message;
+            assert!(message.ends_with(says), "{message}");
+            server.await.unwrap();
         }
     }
 

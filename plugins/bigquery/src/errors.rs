@@ -64,7 +64,7 @@ fn blame(status: u16, reason: &str, text: &str, values: &[String]) -> Error {
         }
         (_, "quotaExceeded") => Error::unavailable(
             "quota_exhausted",
-            "the project has used up what its quota at BigQuery allows",
+            "the project has used up what its quota at BigQuery allows: raise it, or wait until it begins anew",
         ),
         (401, _) => Error::authentication(
             "credentials_refused",
@@ -72,11 +72,11 @@ fn blame(status: u16, reason: &str, text: &str, values: &[String]) -> Error {
         ),
         (_, "accessNotConfigured" | "SERVICE_DISABLED") => Error::configuration(
             "api_disabled",
-            "the BigQuery API is not enabled in the project",
+            "the BigQuery API is not enabled in the key file's project: enable bigquery.googleapis.com there",
         ),
         (_, "billingNotEnabled" | "accountDisabled") => Error::configuration(
             "billing_disabled",
-            "the project has no billing account that is in order",
+            "the key file's project, which pays, has no billing account that is in order: link one, or settle it",
         ),
         (_, "bytesBilledLimitExceeded") => Error::limit_exceeded(
             "bytes_billed_limit",
@@ -93,6 +93,11 @@ fn blame(status: u16, reason: &str, text: &str, values: &[String]) -> Error {
         (_, "timeout" | "jobTimeout") => too_long(),
         (_, "stopped") if says("timed out") => too_long(),
         (_, "stopped") => Error::timeout("cancelled", "the statement was cancelled at BigQuery"),
+        // Of VPC Service Controls, which judge by addresses; no role helps.
+        (403, "policyViolation") => Error::configuration(
+            "perimeter_refused",
+            "a service perimeter of the project's organization does not let this service in: allow its addresses in an ingress rule",
+        ),
         (403, _) if says("bigquery.jobs.create") => Error::permission(
             "may_not_run_jobs",
             "the service account may not run statements in its project: give it the role BigQuery Job User",

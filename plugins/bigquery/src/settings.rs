@@ -19,7 +19,7 @@ pub const SCHEMA: &str = r#"{
     "private_key_id": {"type": "string", "maxLength": 256, "writeOnly": true, "title": "Name of the private key", "description": "Of the key file"},
     "private_key": {"type": "string", "minLength": 1, "maxLength": 8192, "writeOnly": true, "title": "Private key", "description": "Of the key file"},
     "database": {"type": "string", "minLength": 1, "maxLength": 1024, "title": "Dataset", "description": "Where tables are that a statement names without one: dataset, or project.dataset"},
-    "location": {"type": "string", "pattern": "^[A-Za-z0-9-]+$", "maxLength": 64, "title": "Location", "description": "EU, europe-west3; only for statements that name no dataset"},
+    "location": {"type": "string", "pattern": "^[A-Za-z0-9-]+$", "maxLength": 64, "title": "Location", "description": "EU, europe-west3: where all statements run, which must be where their datasets are; left out, BigQuery sees it by the datasets that they name"},
     "maximum_bytes_billed": {"type": ["integer", "string"], "minimum": 1, "pattern": "^[1-9][0-9]{0,17}$", "default": 10737418240, "title": "Bytes that one statement may read", "description": "A statement that would read more is refused, and costs nothing"},
     "statement_timeout_ms": {"type": "integer", "minimum": 1, "maximum": 2147483647, "default": 30000, "title": "Statement timeout in milliseconds"}
   }

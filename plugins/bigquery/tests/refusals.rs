@@ -107,6 +107,13 @@ fn errors_are_blamed_by_their_reason() {
         ),
         (
             403,
+            "policyViolation",
+            "VPC Service Controls: Request is prohibited by organization's policy.",
+            Class::Configuration,
+            "perimeter_refused",
+        ),
+        (
+            403,
             "responseTooLarge",
             "x",
             Class::LimitExceeded,

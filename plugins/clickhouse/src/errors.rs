@@ -77,15 +77,15 @@ impl ServerError {
             }
             192 | 193 | 194 | 516 => Error::authentication(
                 "password_rejected",
-                "the database refused the user name, the password or the token",
+                "the database refused the user name, the password or the token, or does not know the user from this service's address (HOST)",
             ),
             195 | 514 => Error::authentication(
                 "login_refused",
-                "the database does not let this user in from here",
+                "the database does not let this user in from this service's address: add it to the user's HOST",
             ),
             81 => Error::configuration(
                 "unknown_database",
-                "the database does not exist at the server",
+                "the database does not exist at the server: the connection's `database` must name one that does",
             ),
             115 => Error::configuration(
                 "unknown_setting",
@@ -97,7 +97,7 @@ impl ServerError {
             ),
             291 | 497 => Error::permission(
                 "permission_denied",
-                "the database user may not read what the statement names",
+                "the database user may not read what the statement names: GRANT SELECT on it",
             ),
             60 => Error::not_found(
                 "unknown_table",
@@ -360,6 +360,25 @@ mod tests {
         ] {
             let blamed = class(code, text, Some(&values));
             assert_eq!(blamed, ErrorClass::Source, "{text}");
+        }
+    }
+
+    /// Who sets a user up learns what it lacks.
+    #[test]
+    fn what_a_user_lacks_is_named() {
+        for (code, class, helps) in [
+            (516, ErrorClass::Authentication, "HOST"),
+            (195, ErrorClass::Authentication, "HOST"),
+            (81, ErrorClass::Configuration, "`database`"),
+            (497, ErrorClass::Permission, "GRANT SELECT"),
+        ] {
+            let error = ServerError {
+                code,
+                text: format!("Code: {code}. DB::Exception: told"),
+            };
+            let error = error.blame(None);
+            assert_eq!(error.class, class, "{code}");
+            assert!(error.message.contains(helps), "{code}: {}", error.message);
         }
     }
 

@@ -410,7 +410,7 @@ fn cancelled() -> Error {
 fn no_clickhouse() -> Error {
     Error::source_failed(
         "no_clickhouse",
-        "what answers at the connection's address is not ClickHouse's HTTP interface",
+        "what answers at the connection's address is not ClickHouse's HTTP interface, which has the port 8123, or 8443 with https: 9000 and 9440 speak another protocol",
     )
 }
 

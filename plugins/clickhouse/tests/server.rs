@@ -168,6 +168,14 @@ fn a_session_does_not_open_where_it_cannot() {
     for (reply, class) in cases {
         assert_eq!(opens(reply).class, class);
     }
+    // The port of the native protocol says so to who speaks HTTP.
+    let native = "Port 9000 is for clickhouse-client program\r\nYou must use port 8123 for HTTP.";
+    let error = opens(reply(400, &[], native));
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Source, "no_clickhouse")
+    );
+    assert!(error.message.contains("8123"), "{error:?}");
 }
 
 #[test]

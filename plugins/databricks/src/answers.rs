@@ -81,6 +81,11 @@ pub enum State {
 }
 
 impl Status {
+    /// Whether the statement has not begun: its warehouse has to start, or has others before it.
+    pub fn is_pending(&self) -> bool {
+        self.state == "PENDING"
+    }
+
     pub fn state(&self) -> Result<State, Error> {
         Ok(match self.state.as_str() {
             "PENDING" | "RUNNING" => State::Running,

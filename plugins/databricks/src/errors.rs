@@ -181,8 +181,19 @@ pub fn is_of_token(response: &HttpResponse) -> bool {
     }
 }
 
+/// Whether a response refuses the address that it was asked from, whoever asks.
+fn is_of_address(response: &HttpResponse) -> bool {
+    let kept = response.body.len().min(BODY_BYTES_KEPT);
+    let text = String::from_utf8_lossy(&response.body[..kept]).to_lowercase();
+    let says = |words: &str| text.contains(words);
+    response.status == 403 && (says("ip acl") || says("unauthorized network access"))
+}
+
 /// A response that is no answer. `is_first`: no statement was begun before.
 pub fn refused(response: HttpResponse, is_first: bool) -> Error {
+    if is_of_address(&response) {
+        return with_body(address_refused(), &response);
+    }
     if is_of_token(&response) {
         return with_body(credentials_refused(), &response);
     }
@@ -192,7 +203,7 @@ pub fn refused(response: HttpResponse, is_first: bool) -> Error {
     let error = match (response.status, told.error_code.as_str()) {
         (403, _) => Error::permission(
             "warehouse_refused",
-            "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse",
+            "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse, and the entitlement \"Databricks SQL access\"",
         ),
         (404, "" | "ENDPOINT_NOT_FOUND") if is_first => Error::configuration(
             "no_databricks",
@@ -227,6 +238,7 @@ pub fn refused(response: HttpResponse, is_first: bool) -> Error {
 /// The workspace grants a service principal no token.
 pub fn principal_refused(response: HttpResponse) -> Error {
     match response.status {
+        403 if is_of_address(&response) => with_body(address_refused(), &response),
         400 | 401 | 403 | 422 => with_body(
             Error::authentication(
                 "credentials_refused",
@@ -264,10 +276,17 @@ fn credentials_refused() -> Error {
     )
 }
 
+fn address_refused() -> Error {
+    Error::configuration(
+        "address_refused",
+        "Databricks does not let this service's address in: add it to the IP access list of the workspace, and of the account",
+    )
+}
+
 fn permission_denied() -> Error {
     Error::permission(
         "permission_denied",
-        "the connection's user may not read what the statement names",
+        "the connection's user may not read what the statement names: it needs USE CATALOG, USE SCHEMA and SELECT",
     )
 }
 
@@ -289,6 +308,14 @@ pub fn cancelled() -> Error {
 /// By somebody else.
 pub fn stopped() -> Error {
     Error::timeout("cancelled", "the statement was stopped at Databricks")
+}
+
+/// The time is over of a statement that Databricks has not begun.
+pub fn not_begun() -> Error {
+    Error::timeout(
+        "statement_timeout",
+        "the statement had not begun when its time was over: the SQL warehouse has to start, or has others before it; start it, or ask again when it runs",
+    )
 }
 
 pub fn out_of_time() -> Error {

@@ -42,6 +42,8 @@ pub struct Job {
     pub ticks: Option<u32>,
     /// The statement, from when its id is known, as long as it runs.
     pub running: Option<String>,
+    /// Whether it had not begun when it was asked after last.
+    pub is_pending: bool,
     /// How long it was waited for.
     pub look: Look,
     /// Of its rows, how many it has and how many came.

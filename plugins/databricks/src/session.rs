@@ -14,7 +14,7 @@ use souk_sdk::texts::Texts;
 use souk_sdk::{Descriptor, Error, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step};
 
 use crate::answers::broken;
-use crate::errors::{cancelled, is_of_changed_columns, is_of_token, out_of_time};
+use crate::errors::{cancelled, is_of_changed_columns, is_of_token, not_begun, out_of_time};
 use crate::jobs::{Job, Stage, Work};
 use crate::settings::{self, Settings};
 use crate::statements::Read;
@@ -123,6 +123,7 @@ impl Machine for Session {
                     now: step.now(),
                     ticks: None,
                     running: None,
+                    is_pending: false,
                     look: Look::default(),
                     rows: 0,
                     taken: 0,
@@ -246,7 +247,13 @@ impl Session {
         for mut job in std::mem::take(&mut self.jobs) {
             job.ticks = job.ticks.map(|left| left.saturating_sub(1));
             let goes = match job.ticks {
-                Some(0) => self.gives_up(&mut job, out_of_time(), step),
+                Some(0) => {
+                    let late = match job.is_pending {
+                        true => not_begun(),
+                        false => out_of_time(),
+                    };
+                    self.gives_up(&mut job, late, step)
+                }
                 _ => Ok(true),
             };
             self.keep(job, goes, step);

@@ -131,8 +131,8 @@ fn stopping_is_tried_twice() {
     }
 }
 
-/// Runs a session whose statement never ends, until it is stopped. When that is, in milliseconds.
-fn stopped_at(talk: &mut Talk) -> u32 {
+/// Runs a session whose statement stays in this state, until it is stopped. When that is, in milliseconds.
+fn stopped_at(talk: &mut Talk, state: &str) -> u32 {
     let (mut clock, mut due) = (0, Vec::new());
     loop {
         due.extend(
@@ -145,7 +145,7 @@ fn stopped_at(talk: &mut Talk) -> u32 {
             return clock;
         }
         if !talk.asked.is_empty() {
-            talk.hears(0, is("RUNNING")).unwrap();
+            talk.hears(0, is(state)).unwrap();
             continue;
         }
         due.sort_unstable();
@@ -167,7 +167,7 @@ fn the_connections_time_is_held() {
         if is_known {
             talk.hears(0, described(&[("n", "bigint")])).unwrap();
         }
-        let at = stopped_at(&mut talk);
+        let at = stopped_at(&mut talk, "RUNNING");
         assert!(at >= limit && at <= limit * 5 / 4 + 30, "{limit}: {at}");
         talk.hears(0, reply(json!({}))).unwrap();
         let error = talk.ended(id).unwrap().error();
@@ -328,4 +328,24 @@ fn a_statement_may_be_stopped_by_others() {
     talk.hears(0, is("CLOSED")).unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "malformed_answer");
     assert!(talk.asked.is_empty());
+}
+
+/// A statement that waits for its warehouse until its time is over is not told to be slow.
+#[test]
+fn a_warehouse_that_has_to_start_is_named() {
+    for (state, says) in [
+        ("PENDING", "the SQL warehouse has to start"),
+        ("RUNNING", "runs longer"),
+    ] {
+        let mut talk = Talk::open(json!({"statement_timeout_ms": 4_000})).unwrap();
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        stopped_at(&mut talk, state);
+        talk.hears(0, reply(json!({}))).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Timeout, "statement_timeout")
+        );
+        assert!(error.message.contains(says), "{}", error.message);
+    }
 }

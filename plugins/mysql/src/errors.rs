@@ -71,11 +71,19 @@ impl ServerError {
         let error = match self.number {
             1045 | 1698 => Error::authentication(
                 "password_rejected",
-                "the database refused the user name or the password",
+                "the database refused the user name or the password, or has the user for other addresses or with TLS only ('name'@'host', REQUIRE SSL)",
             ),
-            1130 | 1820 | 1862 | 3118 | 3955 | 4151 => Error::authentication(
+            1130 => Error::authentication(
                 "login_refused",
-                "the database does not let this user in from here",
+                "the database has no user for this service's address: make one for it, as 'name'@'%'",
+            ),
+            1820 | 1862 => Error::authentication(
+                "password_expired",
+                "the password of the database user has expired: give it a new one",
+            ),
+            3118 | 3955 | 4151 => Error::authentication(
+                "account_locked",
+                "the account of the database user is locked: unlock it (ALTER USER … ACCOUNT UNLOCK)",
             ),
             1251 | 2059 => Error::configuration(
                 "login_method",
@@ -83,20 +91,20 @@ impl ServerError {
             ),
             3159 => Error::configuration(
                 "tls_required",
-                "the database takes connections with TLS only; set ssl_mode",
+                "the database takes connections with TLS only: set ssl_mode to require, verify-ca or verify-full",
             ),
             1046 | 1049 => Error::configuration(
                 "unknown_database",
-                "the database does not exist at the server",
+                "the database does not exist at the server: the connection's `database` must name one that does",
             ),
             // At the login, too: who may use no database of that name is not told whether there is one.
             1044 => Error::permission(
                 "permission_denied",
-                "the database user may not use this database, or there is none of that name",
+                "the database user may not use this database, or there is none of that name: GRANT it SELECT there, or mend the connection's `database`",
             ),
             1142 | 1143 | 1227 | 1356 | 1370 => Error::permission(
                 "permission_denied",
-                "the database user may not read what the statement names",
+                "the database user may not read what the statement names: GRANT SELECT on it, and EXECUTE on functions",
             ),
             1290 | 1792 | 1836 => Error::permission(
                 "read_only",
@@ -141,7 +149,7 @@ impl ServerError {
             1317 => Error::timeout("cancelled", "the statement was cancelled at the database"),
             1040 | 1203 => Error::unavailable(
                 "too_many_connections",
-                "the database takes no more connections",
+                "the database takes no more connections, of this user or of anybody",
             ),
             1226 => Error::unavailable(
                 "quota_exhausted",
@@ -149,7 +157,7 @@ impl ServerError {
             ),
             1129 => Error::unavailable(
                 "host_blocked",
-                "the database takes no connections from here after too many failed ones",
+                "the database takes no connections from here after too many failed ones: have it forget them (FLUSH HOSTS, since MySQL 8.4 TRUNCATE TABLE performance_schema.host_cache)",
             ),
             1053 | 1077 | 1079 => {
                 Error::unavailable("shutting_down", "the database is shutting down")
@@ -222,6 +230,32 @@ mod tests {
         }
     }
 
+    /// Who is not let in learns what to change, and where.
+    #[test]
+    fn logins_are_refused_with_what_helps() {
+        for (number, code, helps) in [
+            (1045, "password_rejected", "REQUIRE SSL"),
+            (1130, "login_refused", "'name'@'%'"),
+            (1862, "password_expired", "a new one"),
+            (1820, "password_expired", "a new one"),
+            (3118, "account_locked", "ACCOUNT UNLOCK"),
+            (4151, "account_locked", "ACCOUNT UNLOCK"),
+        ] {
+            let error = ServerError {
+                number,
+                sqlstate: "HY000".to_owned(),
+                text: "told".to_owned(),
+            };
+            let told = error.blame(false);
+            assert_eq!(
+                (told.class, told.code.as_str()),
+                (ErrorClass::Authentication, code),
+                "{number}"
+            );
+            assert!(told.message.contains(helps), "{}", told.message);
+        }
+    }
+
     /// A login that names a wrong database is not told of a statement.
     #[test]
     fn a_database_that_may_not_be_used_is_told_as_one() {
@@ -234,7 +268,7 @@ mod tests {
         assert_eq!(told.class, ErrorClass::Permission);
         assert_eq!(
             told.message,
-            "the database user may not use this database, or there is none of that name"
+            "the database user may not use this database, or there is none of that name: GRANT it SELECT there, or mend the connection's `database`"
         );
     }
 }

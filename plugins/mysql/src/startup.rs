@@ -111,7 +111,7 @@ impl Greeting {
         if self.abilities & can::SSL == 0 {
             return Err(Error::configuration(
                 "tls_not_supported",
-                "the database server does not offer TLS; ssl_mode requires it",
+                "the database server does not offer TLS, which ssl_mode asks for: turn it on there, or set ssl_mode to disable where the network is your own",
             ));
         }
         protocol::message(out, number, |out| self.head(out, true));

@@ -99,15 +99,15 @@ impl ServerError {
             ),
             "28000" => Error::authentication(
                 "login_refused",
-                "the database does not let this user in from here",
+                "the database does not let this user in from here: is there such a user, and does pg_hba.conf take it from this service's address, with TLS as ssl_mode says?",
             ),
             "3D000" => Error::configuration(
                 "unknown_database",
-                "the database does not exist at the server",
+                "the database does not exist at the server: the connection's `database` must name one that does",
             ),
             "42501" => Error::permission(
                 "permission_denied",
-                "the database user may not read what the statement names",
+                "the database user may not read what the statement names: it needs USAGE on the schema and SELECT on the table",
             ),
             "25006" => Error::permission(
                 "read_only",
@@ -120,7 +120,7 @@ impl ServerError {
             ),
             "53300" => Error::unavailable(
                 "too_many_connections",
-                "the database takes no more connections",
+                "the database takes no more connections, of this user or of anybody",
             ),
             // Of the whole of a transaction, which others may have made long.
             "25P04" => Error::unavailable(
@@ -215,7 +215,7 @@ const WORDS_OF_POOLERS: [(&str, &str); 9] = [
     ("connection slots are reserved", "53300"),
 ];
 
-/// A login that the server ended. PgBouncer calls all that it refuses a violation of the protocol, in words that are not translated; the
+/// A login that the server ended. No statement names anything yet: what is not permitted is to connect. PgBouncer calls all that it refuses a violation of the protocol, in words that are not translated; the
 /// server's own words, which it passes on so, may be.
 pub fn login_refused(mut error: ServerError, is_pooler_told: bool) -> Error {
     let is_poolers = error.sqlstate == "08P01";
@@ -229,6 +229,14 @@ pub fn login_refused(mut error: ServerError, is_pooler_told: bool) -> Error {
         return Error::configuration("login_settings", message)
             .detail(error.text)
             .source_code(error.sqlstate);
+    }
+    if error.sqlstate == "42501" {
+        return Error::permission(
+            "permission_denied",
+            "the user may not connect to the database: GRANT CONNECT ON DATABASE to it",
+        )
+        .detail(error.text)
+        .source_code(error.sqlstate);
     }
     let known = WORDS_OF_POOLERS
         .iter()

@@ -21,7 +21,7 @@ pub fn accepts_tls(bytes: &[u8]) -> Result<(), Error> {
         [b'S'] => Ok(()),
         [b'N'] => Err(Error::configuration(
             "tls_not_supported",
-            "the database server does not offer TLS; ssl_mode requires it",
+            "the database server does not offer TLS, which ssl_mode asks for: turn it on there, or set ssl_mode to disable where the network is your own",
         )),
         _ => Err(malformed().detail("unexpected answer to SSLRequest")),
     }

@@ -41,3 +41,49 @@ fn logins() {
         (ErrorClass::Configuration, "tls_not_supported")
     );
 }
+
+/// Who is let in to no database, or finds no room, is told what to change, and nothing of a statement.
+#[test]
+fn a_login_that_is_refused_says_what_helps() {
+    let cluster = Cluster::get();
+    cluster.admin("CREATE DATABASE closed");
+    cluster.admin("REVOKE CONNECT ON DATABASE closed FROM PUBLIC");
+    cluster.admin("CREATE ROLE crowded LOGIN PASSWORD 'crowdedpw' CONNECTION LIMIT 0");
+    let fails = |user: &str, database: &str| {
+        let mut settings = cluster.settings(user, &format!("{user}pw"));
+        let database = format!(r#""database":"{database}""#);
+        settings.json = settings.json.replace(r#""database":"postgres""#, &database);
+        Wire::open(cluster.port, settings).err().unwrap()
+    };
+    for (user, database, class, code, helps) in [
+        (
+            "reader",
+            "closed",
+            ErrorClass::Permission,
+            "permission_denied",
+            "GRANT CONNECT",
+        ),
+        (
+            "crowded",
+            "postgres",
+            ErrorClass::Unavailable,
+            "too_many_connections",
+            "of this user",
+        ),
+        (
+            "reader",
+            "nowhere",
+            ErrorClass::Configuration,
+            "unknown_database",
+            "`database`",
+        ),
+    ] {
+        let error = fails(user, database);
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (class, code),
+            "{error:?}"
+        );
+        assert!(error.message.contains(helps), "{error:?}");
+    }
+}

@@ -158,6 +158,11 @@ fn refusal(status: u16, retry_after: Option<&str>, body: &[u8]) -> Error {
             "forbidden",
             "the seller's API does not allow this call with the connection's API key",
         ),
+        404 | 405 => (
+            ErrorClass::Source,
+            "unexpected_status",
+            "the seller's API takes no POST at this path: does base_url name the API, and the asset its function or path?",
+        ),
         429 => (
             ErrorClass::RateLimited,
             "rate_limited",
@@ -367,6 +372,17 @@ mod tests {
             );
             assert_eq!(error.source_code, Some(status.to_string()));
         }
+    }
+
+    /// Whose address leads past the API learns which two settings say where it is.
+    #[test]
+    fn a_path_that_is_none_is_told_as_one() {
+        for status in [404, 405] {
+            let error = read(status, "<html>").unwrap_err();
+            assert!(error.message.contains("base_url"), "{}", error.message);
+        }
+        let error = read(302, "").unwrap_err();
+        assert!(!error.message.contains("base_url"), "{}", error.message);
     }
 
     #[test]

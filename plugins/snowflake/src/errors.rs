@@ -55,9 +55,13 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
     // The code of a program's own text (000904), and of who is let in (390144).
     let code: u32 = failure.code.parse().unwrap_or_default();
     match (status, code) {
-        (_, 390_422 | 390_432) => Error::configuration(
+        (_, 390_422) => Error::configuration(
             "address_refused",
-            "Snowflake's network policy does not let the platform's address in: allow it",
+            "Snowflake's network policy does not let this service's address in: allow it",
+        ),
+        (_, 390_432) => Error::configuration(
+            "network_policy_needed",
+            "Snowflake takes a programmatic access token only of a user who has a network policy: give the user one that allows this service's addresses",
         ),
         (_, 390_189) => Error::configuration(
             "unknown_role",
@@ -65,7 +69,7 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
         ),
         (_, 390_201) => Error::configuration(
             "unknown_warehouse",
-            "Snowflake has no warehouse of the connection's name, or the role may not use it",
+            "Snowflake has no warehouse of the connection's name, or the role may not use it: GRANT USAGE ON WAREHOUSE to it",
         ),
         (_, 390_144 | 394_300..=394_399) => Error::authentication(
             "key_refused",
@@ -75,10 +79,7 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
             "credentials_refused",
             "Snowflake refused the token: it is wrong, or its time is over",
         ),
-        (_, 606) => Error::configuration(
-            "missing_warehouse",
-            "the connection has no warehouse that the role may use: name one, or give the user one of its own",
-        ),
+        (_, 606) => missing_warehouse(),
         (_, 90_105) => unknown_database(),
         (_, 90_106) => Error::configuration(
             "missing_schema",
@@ -118,7 +119,7 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
         ),
         (_, 3_001) => Error::permission(
             "permission_denied",
-            "the role may not do what the statement asks for",
+            "the role may not do what the statement asks for: it needs USAGE on database and schema, and SELECT on the table",
         ),
         (_, 604) => Error::timeout("cancelled", "the statement was stopped at Snowflake"),
         (408, _) | (_, 630) => Error::timeout(
@@ -127,7 +128,7 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
         ),
         (_, 90_073) => Error::unavailable(
             "quota_exhausted",
-            "the warehouse has used up what its resource monitor allows it",
+            "the warehouse has used up what its resource monitor allows it: raise that, or wait until it begins anew",
         ),
         (429, _) => Error::rate_limited(
             "too_many_requests",
@@ -162,17 +163,32 @@ fn names(failure: &Failure, what: &str, name: &str) -> bool {
         || failure.message.contains(&quoted(&format!("\"{name}\"")))
 }
 
-fn unknown_database() -> Error {
+pub fn unknown_database() -> Error {
     Error::configuration(
         "unknown_database",
-        "Snowflake has no database of the connection's name, or the role may not use it",
+        "Snowflake has no database of the connection's name, or the role may not use it: GRANT USAGE ON DATABASE to it",
     )
 }
 
-/// A response that is none of Snowflake's: a proxy's, mostly. Nobody who calls has sent anything wrong.
+pub fn missing_warehouse() -> Error {
+    Error::configuration(
+        "missing_warehouse",
+        "the connection has no warehouse that runs for the role: name one, GRANT USAGE ON it to the role, and let it resume by itself (AUTO_RESUME)",
+    )
+}
+
+/// A response that is none of Snowflake's: a proxy's, mostly, or of an address at which there is no account. Nobody who calls has sent anything wrong.
 fn foreign(response: HttpResponse) -> Error {
     let status = response.status;
     match response.classified() {
+        Err(error) if matches!(status, 403 | 404) => Error {
+            detail: error.detail,
+            source_code: error.source_code,
+            ..Error::configuration(
+                "no_account",
+                "no account of Snowflake's answers at the connection's address: base_url is https://, the account's name (myorg-account), and .snowflakecomputing.com",
+            )
+        },
         Err(error) if !matches!(status, 400 | 422) => error,
         _ => malformed().source_code(status.to_string()),
     }

@@ -3,7 +3,7 @@
 use souk_sdk::{Error, Step};
 
 use crate::answers::Body;
-use crate::errors::malformed;
+use crate::errors::{malformed, missing_warehouse, unknown_database};
 use crate::settings::Settings;
 
 /// Of a name that is not there, or that the role may not use, a session has none.
@@ -27,18 +27,12 @@ impl Ping {
             self.version = Some(version.to_owned());
             let is_there = |place| row.cell(place).is_some();
             match () {
-                _ if !is_there(1) => Err(missing(
-                    "unknown_database",
-                    "Snowflake has no database of the connection's name, or the role may not use it",
-                )),
-                _ if !is_there(2) && settings.schema.is_some() => Err(missing(
+                _ if !is_there(1) => Err(unknown_database()),
+                _ if !is_there(2) && settings.schema.is_some() => Err(Error::configuration(
                     "unknown_schema",
                     "the database has no schema of the name that the connection's database ends with, or the role may not use it",
                 )),
-                _ if !is_there(3) => Err(missing(
-                    "missing_warehouse",
-                    "the connection has no warehouse that the role may use: name one, or give the user one of its own",
-                )),
+                _ if !is_there(3) => Err(missing_warehouse()),
                 _ => Ok(()),
             }
         })?;
@@ -52,8 +46,4 @@ impl Ping {
     pub fn pong(&self, id: u32, shape: u32, step: &mut Step) {
         step.pong(id, shape, self.version.as_deref(), None);
     }
-}
-
-fn missing(code: &str, message: &str) -> Error {
-    Error::configuration(code, message)
 }

@@ -43,7 +43,7 @@ fn described(blamed: Error, error: ServerError) -> Error {
 fn unknown_database() -> Error {
     Error::configuration(
         "unknown_database",
-        "SQL Server has no database of the connection's name, or does not let the login use it",
+        "SQL Server has no database of the connection's name, or does not let the login use it: CREATE USER … FOR LOGIN … there",
     )
 }
 
@@ -52,7 +52,7 @@ fn blame(number: i32, is_callers: bool) -> Error {
     match number {
         18456 => Error::authentication(
             "password_rejected",
-            "SQL Server refused the login or its password",
+            "SQL Server refused the login or its password: is it a login of SQL Server's own, and does the server take such (mixed mode)?",
         ),
         18452 | 18470 | 18486 | 18487 | 18488 => Error::authentication(
             "login_refused",
@@ -117,7 +117,7 @@ fn blame(number: i32, is_callers: bool) -> Error {
         ),
         229 | 230 | 262 | 916 | 297 | 300 | 15247 | 15151 | 33015 | 40515 => Error::permission(
             "permission_denied",
-            "the login may not read what the statement names",
+            "the login may not read what the statement names: GRANT SELECT on it, or make its user a member of db_datareader",
         ),
         3906 | 3908 => Error::permission(
             "read_only",
@@ -253,6 +253,20 @@ mod tests {
             );
             assert_eq!(error.source_code, Some(number.to_string()));
             assert_eq!(error.detail.as_deref(), Some("said (line 3)"));
+        }
+    }
+
+    /// Who sets a login up learns what it lacks, and where that is given.
+    #[test]
+    fn what_a_login_lacks_is_named() {
+        for (number, helps) in [
+            (18456, "mixed mode"),
+            (4060, "FOR LOGIN"),
+            (229, "db_datareader"),
+            (40615, "firewall"),
+        ] {
+            let error = login_refused(said(number, "said"));
+            assert!(error.message.contains(helps), "{number}: {}", error.message);
         }
     }
 

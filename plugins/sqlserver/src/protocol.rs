@@ -126,7 +126,7 @@ impl Packets {
 pub fn malformed() -> Error {
     Error::source_failed(
         "protocol_error",
-        "the source's answer does not follow the Tabular Data Stream protocol",
+        "the source's answer does not follow the Tabular Data Stream protocol; check that host and port are those of a SQL Server",
     )
 }
 

@@ -40,7 +40,7 @@ fn blame(error: &QueryError, catalog: &str, values: &[String]) -> Error {
         }
         "PERMISSION_DENIED" => Error::permission(
             "permission_denied",
-            "the user may not read what the statement names",
+            "the user may not read what the statement names: Trino's access control has to let it select there",
         ),
         // Trino writes names in small letters.
         "CATALOG_NOT_FOUND"

@@ -3,7 +3,9 @@ use crate::{AnyObject, ApiState, Caller, Operation, Problem, Whole};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connectors::{self, ConnectorError};
-use souk_domain::connections::{Need, STATEMENT_TIMEOUT_MS_DEFAULT};
+use souk_domain::connections::{
+    Need, STATEMENT_TIMEOUT_MS_DEFAULT, STATEMENT_TIMEOUT_MS_MAX, STATEMENT_TIMEOUT_MS_MIN,
+};
 use souk_store::reference::StorageEngine;
 use utoipa::ToSchema;
 
@@ -70,9 +72,10 @@ pub async fn list_storage_engines(
 }
 
 fn engine(row: StorageEngine, schema: Option<&str>) -> EngineOut {
-    let settings_schema: serde_json::Value = schema
+    let mut settings_schema: serde_json::Value = schema
         .and_then(|schema| serde_json::from_str(schema).ok())
         .unwrap_or_default();
+    bound_time(&mut settings_schema);
     EngineOut {
         connection_fields: fields(row.need, settings_schema.get("properties")),
         settings_schema,
@@ -82,6 +85,28 @@ fn engine(row: StorageEngine, schema: Option<&str>) -> EngineOut {
         dialect: row.dialect,
         credential_types: row.credential_types,
         usable: schema.is_some(),
+    }
+}
+
+/// How long a statement may take is what a connection says, within the host's bounds, else what the host says: a connector says only what it can take.
+fn bound_time(settings_schema: &mut serde_json::Value) {
+    let time = settings_schema.pointer_mut("/properties/statement_timeout_ms");
+    let Some(time) = time.and_then(serde_json::Value::as_object_mut) else {
+        return;
+    };
+    let said = |word: &str| time.get(word).and_then(serde_json::Value::as_i64);
+    let least = said("minimum").map_or(STATEMENT_TIMEOUT_MS_MIN, |said| {
+        said.max(STATEMENT_TIMEOUT_MS_MIN)
+    });
+    let most = said("maximum").map_or(STATEMENT_TIMEOUT_MS_MAX, |said| {
+        said.min(STATEMENT_TIMEOUT_MS_MAX)
+    });
+    for (word, value) in [
+        ("minimum", least),
+        ("maximum", most),
+        ("default", STATEMENT_TIMEOUT_MS_DEFAULT),
+    ] {
+        time.insert(word.to_owned(), value.into());
     }
 }
 

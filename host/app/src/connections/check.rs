@@ -122,6 +122,8 @@ async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
     report
 }
 
+/// What a seller looks for last, and what is mostly missing.
+const LETS_IN: &str = "that its firewall or list of allowed addresses lets this service in (its operator knows from which addresses it comes)";
 const WRITABLE: &str = "the source did not refuse a write: use a user that may only read";
 
 /// What works but should not stay so.
@@ -167,9 +169,20 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
     match fault.kind {
         // Nothing that its owner could do.
         FaultKind::Unreachable if fault.blame == Blame::Host => said,
-        FaultKind::Unreachable => {
-            format!("cannot reach {place}: {said}; check the host name, the port and the firewall")
-        }
+        FaultKind::Unreachable => match fault.code.as_str() {
+            "unreachable" | "connect_timeout" => {
+                format!(
+                    "cannot reach {place}: {said}; check the host name, the port, and {LETS_IN}"
+                )
+            }
+            "connection_reset" | "connection_closed" | "connection_lost" | "open_timeout"
+                if fault.source_code.is_none() =>
+            {
+                format!("{place} was reached, and no more: {said}; check the port, and {LETS_IN}")
+            }
+            // It says itself why it does not serve now.
+            _ => said,
+        },
         FaultKind::Refused => format!(
             "{place} refuses connections: {said}; check that the server runs and listens there"
         ),
@@ -182,7 +195,12 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
             };
             format!("TLS with {place} failed: {said}; check {settings}")
         }
-        FaultKind::Authentication => format!("{place} rejects the credentials: {said}"),
+        // A key that is none is not sent to anybody.
+        FaultKind::Authentication => format!("{place} is not opened by the credentials: {said}"),
+        // Over HTTP a packet that a firewall drops looks like an answer that takes long.
+        FaultKind::Timeout if fault.code == "source_timeout" => {
+            format!("{place} did not answer in time: {said}; check the address, and {LETS_IN}")
+        }
         FaultKind::Timeout => format!("{place} did not answer in time: {said}"),
         FaultKind::Busy => format!("too many requests are waiting: {said}; try again"),
         FaultKind::RateLimited => format!("{place} asks for patience: {said}; try again later"),

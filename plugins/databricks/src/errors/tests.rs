@@ -203,6 +203,13 @@ fn responses_are_told_apart() {
             "warehouse_refused",
         ),
         (
+            403,
+            r#"{"error_code":"403","message":"Source IP address: 192.0.2.7 is blocked by Databricks IP ACL for workspace: 1"}"#,
+            true,
+            Configuration,
+            "address_refused",
+        ),
+        (
             404,
             r#"{"error_code":"NOT_FOUND","message":"x"}"#,
             true,

@@ -120,6 +120,7 @@ impl Session {
         // Known before anything is refused: it is what a statement is stopped by.
         job.running = Some(id.clone());
         let state = statement.status.state()?;
+        job.is_pending = statement.status.is_pending();
         if state != State::Running {
             job.running = None;
         }

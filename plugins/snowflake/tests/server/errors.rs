@@ -58,6 +58,14 @@ fn errors_are_blamed_by_their_code() {
             "address_refused",
         ),
         (
+            401,
+            "390432",
+            "",
+            "Network policy is required.",
+            Class::Configuration,
+            "network_policy_needed",
+        ),
+        (
             403,
             "390189",
             "",
@@ -209,7 +217,8 @@ fn errors_are_blamed_by_their_code() {
             Class::Source,
             "internal_error",
         ),
-        (404, "", "", "", Class::NotFound, "not_found"),
+        (404, "", "", "", Class::Configuration, "no_account"),
+        (403, "", "", "", Class::Configuration, "no_account"),
         (400, "", "", "", Class::Source, "malformed_answer"),
     ] {
         let reply = match (code, text) {
