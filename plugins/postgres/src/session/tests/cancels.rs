@@ -83,3 +83,36 @@ fn a_group_is_cancelled_once() {
     session.cancel(9, &mut step).unwrap();
     assert_eq!(told(step).0, "aside");
 }
+
+/// What the server says ran into its time limit did, also where a cancel may still strike: it is not waited for once more, and nobody hears that it was
+/// stopped in another one's stead.
+#[test]
+fn what_takes_too_long_is_not_taken_for_struck() {
+    const LATE: (u8, &[u8]) = (
+        b'E',
+        b"SERROR\0C57014\0Mcanceling statement due to statement timeout\0\0",
+    );
+    const READY: (u8, &[u8]) = (b'Z', b"I");
+    let mut session = grouping();
+    session.strays = 1;
+    let mut fails = |id: u32, text: &str, messages: Messages<'_>| {
+        ask_for(&mut session, id, text, 10_000);
+        let (sent, ended) = told(received(&mut session, messages).unwrap());
+        let late = (id, Some("statement_timeout".to_owned()));
+        assert_eq!((sent, ended), (String::new(), vec![late]));
+        assert_eq!(session.strays, 1);
+    };
+    // Before it has a row, while the host has some, and while it is prepared.
+    fails(4, SEVEN, &[SEVEN_SAID[0], LATE, READY]);
+    let mut rows = vec![SEVEN_SAID[0]];
+    rows.resize(8_193, SEVEN_SAID[1]);
+    rows.extend([LATE, READY]);
+    fails(5, SEVEN, &rows);
+    fails(6, "SELECT 8 AS n", &[LATE, READY]);
+    // What the server does not say that of may have been struck.
+    ask(&mut session, 7, SEVEN);
+    let struck: Messages<'_> = &[(b'2', b""), (b'E', CANCELLED), (b'Z', b"I")];
+    let (sent, ended) = told(received(&mut session, struck).unwrap());
+    assert!(sent.contains("begin") && ended.is_empty(), "{sent}");
+    assert_eq!(session.strays, 0);
+}
