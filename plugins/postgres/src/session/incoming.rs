@@ -139,7 +139,7 @@ impl Session {
             (b'D', Some(Job::Lookup(_))) => self.looked_up(body),
             (b'D', Some(Job::Begin(_))) => Ok(()),
             (b'D', Some(Job::Setup(_))) => self.told_whose(body),
-            (b'D', Some(Job::SetupGroups { .. })) => self.told_standby(body),
+            (b'D', Some(Job::SetupGroups { .. })) => self.told_unfit(body),
             (b'E', _) => self.error(whole),
             (b'Z', Some(_)) => match body {
                 // No transaction outlives its Sync, unless at a pooler's.
