@@ -1,11 +1,11 @@
-//! Keeps a worker awake for a moment after a request has begun or ended, if it has nothing else to do.
+//! Keeps a worker awake for a moment after a request has begun, asked its source something, or ended, if it has nothing else to do.
 //!
 //! A core falls asleep and is woken more slowly than a source that is near answers a small query, or a client that is near asks the
 //! next one; above all in a virtual machine, where both leave the guest. A single row took 93 us, and takes 67 when the worker stays
 //! awake (tests/load/README.md). So it does with each further exchange that a statement takes. It gives way to whoever else wants the core,
-//! leaves it to them when that has happened twice, and looks no longer than the bound. With several requests in flight it does not look at
-//! all: then there is work to wake up for, and cores are better left to it. Nor for a while after many were, as in a moment between the
-//! requests of many clients: they are about to come.
+//! leaves it to them when that has happened twice in one look, and looks no longer than the bound: then once more if something has happened
+//! meanwhile. With several requests in flight it does not look at all: then there is work to wake up for, and cores are better left to
+//! it. Nor for a while after many were, as in a moment between the requests of many clients: they are about to come.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ pub struct BusyPoll {
     in_flight: AtomicUsize,
     /// Beginnings and ends of requests that are still to come before the worker looks again.
     looks_after: AtomicUsize,
-    /// A request has begun or ended, at most one is in flight, and there were not many for a while.
+    /// A request has begun, ended or asked its source something, at most one is in flight, and there were not many for a while.
     quiet: Notify,
 }
 

@@ -3,7 +3,7 @@
 
 use crate::io::{Exchange, Shared};
 use crate::json::what_is_wrong;
-use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse, Input};
+use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse, Input, WireFault};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt::{Display, Write};
 use std::future::poll_fn;
@@ -23,6 +23,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
+/// A host lets a session make so many requests at once; one more would be held against the connector.
+const UNDER_WAY_MAX: usize = 128;
 /// How much of a refusal is kept for the connection's owner.
 const REFUSAL_BYTES_KEPT: usize = 500;
 
@@ -44,12 +46,16 @@ impl Http {
     }
 
     /// The response, whatever its status, or what the host saw go wrong. A failure turns into an [`Error`]
-    /// with `?`.
+    /// with `?`. So it does where the source has not answered 128 requests yet, those that were given up among them.
     pub async fn send(&self, request: Request) -> Result<HttpResponse, HttpFailure> {
         let id = {
             let mut exchanges = self.shared.exchanges.borrow_mut();
             exchanges.next_id = exchanges.next_id.wrapping_add(1);
             let id = exchanges.next_id;
+            if exchanges.under_way >= UNDER_WAY_MAX {
+                return Err(unanswered(id));
+            }
+            exchanges.under_way += 1;
             exchanges.waiting.insert(id, Exchange::default());
             id
         };
@@ -89,16 +95,29 @@ impl Drop for Forget<'_> {
 
 impl Shared {
     pub(crate) fn answered(&self, id: u32, outcome: Result<HttpResponse, HttpFailure>) {
-        let waker = match self.exchanges.borrow_mut().waiting.get_mut(&id) {
-            None => return,
-            Some(exchange) => {
-                exchange.outcome = Some(outcome);
-                exchange.waker.take()
-            }
+        let waker = {
+            let exchanges = &mut *self.exchanges.borrow_mut();
+            exchanges.under_way = exchanges.under_way.saturating_sub(1);
+            let Some(exchange) = exchanges.waiting.get_mut(&id) else {
+                return;
+            };
+            exchange.outcome = Some(outcome);
+            exchange.waker.take()
         };
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+}
+
+#[cold]
+fn unanswered(id: u32) -> HttpFailure {
+    HttpFailure {
+        id,
+        fault: WireFault::Unreachable,
+        message: format!(
+            "the source has not answered {UNDER_WAY_MAX} requests, those that were given up among them"
+        ),
     }
 }
 
@@ -315,7 +334,7 @@ impl HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ErrorClass, WireFault};
+    use crate::ErrorClass;
 
     fn response(status: u16, headers: &[(&str, &str)]) -> HttpResponse {
         let headers = headers.iter().map(|(name, value)| Header {

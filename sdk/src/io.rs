@@ -78,6 +78,8 @@ pub(crate) struct Wire {
 #[derive(Default)]
 pub(crate) struct Exchanges {
     pub next_id: u32,
+    /// That the host has not answered yet: also those that nobody waits for any more, since a source goes on with what was given up.
+    pub under_way: usize,
     pub waiting: HashMap<u32, Exchange>,
 }
 

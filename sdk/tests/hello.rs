@@ -139,6 +139,40 @@ fn a_cancelled_request_ends() {
     assert_eq!(answer(&mut session, http, "[]"), []);
 }
 
+/// What was given up is under way until the source answers it: however much of that there is, nothing is asked that a host would hold against the connector.
+#[test]
+fn what_was_given_up_is_counted() {
+    let mut session = open();
+    let mut given_up = Vec::new();
+    for id in 1..=128 {
+        given_up.push(ask(&mut session, id, "ann"));
+        step(|s| session.cancel(id, s));
+    }
+    let query = Query {
+        text: "/scores".into(),
+        parameters: vec![],
+        limits: LIMITS,
+    };
+    let (commands, events) = step(|s| session.submit(129, Request::Query(query), s));
+    assert!(commands.is_empty());
+    let [Event::Failed(failed)] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    assert_eq!(failed.error.class, ErrorClass::Unavailable);
+    // As one is answered, or fails, another one may be asked.
+    assert_eq!(answer(&mut session, given_up[0], "[]"), []);
+    let http = ask(&mut session, 130, "ann");
+    let failure = HttpFailure {
+        id: given_up[1],
+        fault: WireFault::Timeout,
+        message: String::new(),
+    };
+    step(|s| session.receive(Input::RequestFailed(failure), s));
+    ask(&mut session, 131, "ann");
+    let events = answer(&mut session, http, "[]");
+    assert_eq!(events.last(), Some(&Event::Done(130)));
+}
+
 /// Settings that do not fit end the session, and the error repeats no value.
 #[test]
 fn bad_settings_end_the_session() {

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,6 +95,22 @@ async fn a_guest_is_told_when_nobody_asks() {
     sandbox.shut_down(within(10)).await;
     assert_eq!(api.calls(), 3);
     assert_eq!(sandbox.connectors()[0].traps_total, 0);
+}
+
+/// The thread of a session is told of each HTTP request that it has for its source: it stays awake for the answer.
+#[tokio::test]
+async fn a_thread_is_told_when_its_sessions_ask() {
+    let asked = Rc::new(Cell::new(0));
+    let counted = asked.clone();
+    souk_sandbox::when_asking(move || counted.set(counted.get() + 1));
+    let api = SellerApi::start().await;
+    let sandbox = with_guest(guests::ENDS_BESIDE).await;
+    let source = source(api.base_url());
+    for calls in 1..=3 {
+        run(&sandbox, &source, "select ms_1900").await.unwrap();
+        wait_until(|| api.calls() == calls).await;
+        assert_eq!(asked.get(), calls);
+    }
 }
 
 /// A source that does not answer what nobody waits for keeps no session.

@@ -5,13 +5,17 @@ mod common;
 use std::{sync::Arc, time::Duration};
 
 use common::*;
-use futures_util::{future::join, poll};
+use futures_util::{
+    future::{join, join_all},
+    poll,
+};
 use souk_outbound::TlsMode;
 use souk_sandbox::{FaultKind, Grant, PoolLimits, Source};
 use souk_tests::guests;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
+    sync::mpsc::{UnboundedSender, unbounded_channel},
 };
 
 /// How many leave.
@@ -68,6 +72,115 @@ async fn who_leaves_what_is_fast_stops_nothing() {
     // On a machine that stands still for a moment some of them were not fast.
     let all = format!(r#"[{{"cancels":{LEAVING}}}]"#);
     assert_ne!(rows(&answer.unwrap()), all);
+}
+
+/// So many share a session, whose answers come together. Of one alone it would be late.
+const TOGETHER: usize = 20;
+const LATER: Duration = Duration::from_millis(10);
+
+/// Answers each statement [`LATER`].
+async fn answers_later(wire: TcpStream) {
+    let (wire, mut answers) = wire.into_split();
+    let mut wire = BufReader::new(wire).lines();
+    let (tell, mut told) = unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(at) = told.recv().await {
+            tokio::time::sleep_until(at).await;
+            let _ = answers.write_all(b"\n").await;
+        }
+    });
+    while let Ok(Some(_)) = wire.next_line().await {
+        let _ = tell.send(tokio::time::Instant::now() + LATER);
+    }
+}
+
+/// Who shares a session is answered behind others, or together with them: a caller who leaves it then has nothing stopped either, as long as all of them
+/// are fast.
+#[tokio::test]
+async fn who_leaves_what_is_answered_with_others_stops_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let source = source_at(listener.local_addr().unwrap().port());
+    tokio::spawn(async move {
+        while let Ok((wire, _)) = listener.accept().await {
+            tokio::spawn(answers_later(wire));
+        }
+    });
+    let sandbox = with_guest(guests::RELAYS).await;
+    let ask = |text: &str| Box::pin(sandbox.run(&source, query(text), within(60)));
+    ask("SELECT first").await.unwrap();
+    for round in 0..LEAVING {
+        // Another one each time, for it is slow from then on.
+        let text = format!("SELECT {round}");
+        let mut asked: Vec<_> = (0..TOGETHER).map(|_| ask(&text)).collect();
+        for waiting in &mut asked {
+            assert!(poll!(waiting).is_pending());
+        }
+        // They are on their way.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        drop(asked.pop());
+        for answer in join_all(asked).await {
+            answer.unwrap();
+        }
+    }
+    let answer = ask("SELECT last").await.unwrap();
+    // On a machine that stands still for a moment some of them were not fast.
+    assert_ne!(rows(&answer), format!(r#"[{{"cancels":{LEAVING}}}]"#));
+}
+
+/// A score board that tells the paths that it is asked for. It answers `/stays` never, and `/other` after a while.
+async fn score_board(listener: TcpListener, tell: UnboundedSender<String>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            let mut client = BufReader::new(client);
+            let Some(line) = asked(&mut client).await else {
+                return;
+            };
+            while asked(&mut client).await.is_some_and(|line| line != "\r\n") {}
+            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let _ = tell.send(path.clone());
+            match path.as_str() {
+                "/stays" => std::future::pending().await,
+                "/other" => tokio::time::sleep(Duration::from_millis(300)).await,
+                _ => {}
+            }
+            let answer =
+                "HTTP/1.1 200 OK\r\ncontent-length: 12\r\nconnection: close\r\n\r\n[[\"Ada\", 7]]";
+            let _ = client.write_all(answer.as_bytes()).await;
+        });
+    }
+}
+
+/// A connector over HTTP that cannot give one thing up is left what others ask of it: they are answered, and it is asked for once. Its session ends then,
+/// so that nothing goes on for nobody.
+#[tokio::test]
+async fn who_leaves_what_cannot_be_stopped_takes_nobody_with_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let settings = r#"{"league":"north"}"#;
+    let mut source = source_with("hello", settings, PoolLimits::default());
+    Arc::get_mut(&mut source).expect("nobody else has it").grant = Grant::Http {
+        base_url: format!("http://{}", listener.local_addr().unwrap()),
+        attach: Vec::new(),
+        ca_pem: None,
+    };
+    let (tell, mut paths) = unbounded_channel();
+    tokio::spawn(score_board(listener, tell));
+    let sandbox = with_guest(guests::HELLO).await;
+    let ask = |path: &str| Box::pin(sandbox.run(&source, query(path), within(60)));
+    ask("/first").await.unwrap();
+    assert_eq!(paths.recv().await.as_deref(), Some("/first"));
+    let (mut leaving, mut other) = (ask("/stays"), ask("/other"));
+    assert!(poll!(&mut leaving).is_pending());
+    assert!(poll!(&mut other).is_pending());
+    let mut both = [paths.recv().await.unwrap(), paths.recv().await.unwrap()];
+    both.sort();
+    assert_eq!(both, ["/other", "/stays"]);
+    drop(leaving);
+    let answer = other.await.unwrap();
+    assert_eq!(rows(&answer), r#"[{"player":"Ada","points":7}]"#);
+    assert!(paths.try_recv().is_err(), "it was asked for once more");
+    wait_until(|| sandbox.connectors()[0].sessions.open == 0).await;
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
 }
 
 /// A statement over which the source breaks the wire takes others with it once: those are asked again on another wire than it is.

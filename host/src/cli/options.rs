@@ -285,7 +285,7 @@ pub struct Options {
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
 
-    /// A worker with nothing else to do stays awake this long after a request has begun or ended: quicker answers where
+    /// A worker with nothing else to do stays awake this long after a request has begun, asked its source something or ended: quicker answers where
     /// sources and clients are near, for processor time that would be idle [default: 100; 0, never, on one core].
     #[arg(
         long,

@@ -83,6 +83,11 @@ impl ServerError {
         self.sqlstate == "57014"
     }
 
+    /// The same, and a cancel for all that is known: the server does not say that it was the time limit, or says so in another language.
+    pub fn may_be_a_cancel(&self) -> bool {
+        self.is_cancelled() && !self.text.contains(STATEMENT_TIMEOUT)
+    }
+
     /// A write in a read-only transaction.
     pub fn is_read_only(&self) -> bool {
         self.sqlstate == "25006"
@@ -198,6 +203,9 @@ fn conflict() -> Error {
         "the statement was in conflict with other work at the database; try again",
     )
 }
+
+/// What PostgreSQL says in English of a statement that took too long, and CockroachDB. A cancel has the same state, and comes from the same routine.
+const STATEMENT_TIMEOUT: &str = "due to statement timeout";
 
 /// What PgBouncer says of a transaction where `pool_mode` is statement.
 const STATEMENT_POOLING: &str = "not allowed in statement pooling mode";

@@ -442,3 +442,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -245,6 +245,27 @@ fn what_cannot_be_sent_holds_up_nobody() {
     assert_eq!(wire.scalar("SELECT 1"), "1");
 }
 
+/// A time limit for transactions (from version 17 on) is each statement's own, as if it were alone: those that keep it pass, however many come together.
+#[test]
+fn a_time_limit_for_transactions_is_nobodys_together() {
+    let cluster = Cluster::get();
+    let limits = "SELECT count(*) FROM pg_settings WHERE name = 'transaction_timeout'";
+    let has_limit = cluster.admin(limits) == "1";
+    cluster.admin("CREATE ROLE hurried LOGIN PASSWORD 'hurriedpw'");
+    if has_limit {
+        cluster.admin("ALTER ROLE hurried SET transaction_timeout = '3s'");
+    }
+    let settings = cluster.settings("hurried", "hurriedpw");
+    let mut wire = Wire::open(cluster.port, settings).unwrap();
+    let sleeps = "SELECT pg_catalog.now()::text FROM pg_catalog.pg_sleep(0.4)";
+    wire.query(sleeps, vec![]).ok();
+    wire.query(BEGUN, vec![]).ok();
+    together(&mut wire, &[(BEGUN, vec![]), (BEGUN, vec![])]);
+    let begun = together(&mut wire, &texts(&[sleeps; 10]));
+    let begun: Vec<String> = begun.into_iter().map(|said| said.unwrap()).collect();
+    assert_eq!(begun[0] == begun[9], !has_limit, "{begun:?}");
+}
+
 /// A cancel stops its own statement at the server, also where those before it have answered, whose answers come with the group's; nobody else is
 /// struck.
 #[test]

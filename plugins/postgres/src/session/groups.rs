@@ -21,11 +21,15 @@ const GROUP_MAX: u8 = 16;
 /// Its name is seen by the statement alone, which ends before anything could be done to it.
 const MARK: &str = "SAVEPOINT souk";
 const BACK: &str = "ROLLBACK TO SAVEPOINT souk";
-/// A server is asked that does not say by itself whether it is a standby, by a statement of this name.
-const STANDBY: &str = "standby";
+/// What keeps a server from groups, and is not said by itself, it is asked by a statement of this name. `false` and `0` do not.
+const UNFIT: &str = "unfit";
+/// That it is a standby. From this version on it says so by itself (`in_hot_standby`).
 const IS_STANDBY: &str = "SELECT pg_catalog.pg_is_in_recovery()::text";
-/// From this version on a server does (`in_hot_standby`).
 const SAYS_STANDBY: u32 = 14;
+/// That a transaction has a time limit: statements that keep it, each alone, may not keep it together, and it ends the session. From this version on there
+/// is one.
+const TIME_LIMIT: &str = "SELECT pg_catalog.current_setting('transaction_timeout')";
+const HAS_TIME_LIMIT: u32 = 17;
 
 #[derive(Default)]
 pub(super) struct Groups {
@@ -45,7 +49,7 @@ enum Setup {
     Unknown,
     Asked,
     Known,
-    /// A server that has no savepoints, or a standby that does not say when it is none any more.
+    /// A server that has no savepoints or a time limit for transactions, or a standby that does not say when it is none any more.
     Unsupported,
 }
 
@@ -133,11 +137,11 @@ impl Session {
             protocol::close(out, name);
             protocol::parse(out, name, sql, &[]);
         }
-        if !says_standby(&self.server_version) {
-            protocol::close(out, STANDBY);
-            protocol::parse(out, STANDBY, IS_STANDBY, &[]);
+        if let Some(question) = question(&self.server_version) {
+            protocol::close(out, UNFIT);
+            protocol::parse(out, UNFIT, question, &[]);
             let mut head = vec![0];
-            protocol::text(&mut head, STANDBY);
+            protocol::text(&mut head, UNFIT);
             // It binds no value that could be refused.
             let _ = parameters::bind(out, &head, &[], &[], &[0, 0]);
             out.extend_from_slice(&protocol::EXECUTE);
@@ -146,14 +150,14 @@ impl Session {
         self.queue.push_back(Job::SetupGroups { failed: false });
     }
 
-    /// The answer to `IS_STANDBY`.
+    /// The answer to `IS_STANDBY` or `TIME_LIMIT`.
     #[cold]
-    pub(super) fn told_standby(&mut self, body: &[u8]) -> Result<(), Error> {
+    pub(super) fn told_unfit(&mut self, body: &[u8]) -> Result<(), Error> {
         let mut reader = Reader(body);
         reader.u16()?;
-        let is_primary = reader.value()? == Some(b"false".as_slice());
+        let is_fit = matches!(reader.value()?, Some(b"false" | b"0"));
         if let Some(Job::SetupGroups { failed }) = self.queue.front_mut()
-            && !is_primary
+            && !is_fit
         {
             *failed = true;
             self.give_groups_up();
@@ -213,11 +217,14 @@ impl Session {
     }
 }
 
-/// Whether the server says by itself that it is a standby. One whose version is no number is not asked.
-fn says_standby(server_version: &str) -> bool {
+/// What the server is asked before it has groups. One whose version is no number is not asked.
+fn question(server_version: &str) -> Option<&'static str> {
     let mut numbers = server_version.split(|letter: char| !letter.is_ascii_digit());
-    let major = numbers.next().map(str::parse::<u32>);
-    !matches!(major, Some(Ok(major)) if major < SAYS_STANDBY)
+    match numbers.next()?.parse::<u32>().ok()? {
+        ..SAYS_STANDBY => Some(IS_STANDBY),
+        SAYS_STANDBY..HAS_TIME_LIMIT => None,
+        HAS_TIME_LIMIT.. => Some(TIME_LIMIT),
+    }
 }
 
 fn is_execute(job: &mut Job) -> bool {

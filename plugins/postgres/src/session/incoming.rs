@@ -139,7 +139,7 @@ impl Session {
             (b'D', Some(Job::Lookup(_))) => self.looked_up(body),
             (b'D', Some(Job::Begin(_))) => Ok(()),
             (b'D', Some(Job::Setup(_))) => self.told_whose(body),
-            (b'D', Some(Job::SetupGroups { .. })) => self.told_standby(body),
+            (b'D', Some(Job::SetupGroups { .. })) => self.told_unfit(body),
             (b'E', _) => self.error(whole),
             (b'Z', Some(_)) => match body {
                 // No transaction outlives its Sync, unless at a pooler's.
@@ -296,6 +296,10 @@ impl Session {
             ),
             None => (false, job.has_changed, false, false),
         };
+        let struck = job
+            .error
+            .as_deref()
+            .is_some_and(ServerError::may_be_a_cancel);
         if lost && (job.complete || is_of_ours) && !self.is_pooled() {
             // It is `BEGIN` that the server does not know any more, or what groups need.
             self.set_up(step);
@@ -304,8 +308,8 @@ impl Session {
             self.give_groups_up();
         }
         // A cancel that was meant for another job: it has found this one.
-        let strayed = cancelled && job.cancel == Cancel::No && self.strays > 0;
-        if cancelled {
+        let strayed = struck && job.cancel == Cancel::No && self.strays > 0;
+        if struck {
             self.strays = self.strays.saturating_sub(1);
         }
         // What has met a statement of ours says nothing of this one: alone there is none before it.
@@ -340,7 +344,7 @@ impl Session {
 
     fn prepare_ended(&mut self, job: Prepare, step: &mut Step) -> Result<(), Error> {
         if let Some(error) = job.error {
-            if error.is_cancelled() && self.strays > 0 {
+            if error.may_be_a_cancel() && self.strays > 0 {
                 // A cancel that was meant for another job.
                 self.strays -= 1;
                 self.prepare_again(job.number, self.is_pooled(), step);
@@ -434,7 +438,7 @@ impl Session {
     /// Whether an error says nothing of the job that has met it: the transaction before it had failed, or a cancel that was meant for another job has
     /// found it.
     fn is_of_others(&mut self, error: &ServerError) -> bool {
-        let is_stray = error.is_cancelled() && self.strays > 0;
+        let is_stray = error.may_be_a_cancel() && self.strays > 0;
         self.strays -= u32::from(is_stray);
         is_stray || error.is_aborted()
     }

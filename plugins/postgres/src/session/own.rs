@@ -50,7 +50,3 @@ impl Session {
         let _ = self.run_own(("unlock", UNLOCK), &[], &[], job, step);
     }
 }
-
-#[cfg(test)]
-#[path = "own_tests.rs"]
-mod tests;

@@ -27,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// So long a request has before the guest is told that its caller has gone: what is fast ends sooner. To stop one takes a connection to the source, of which
 /// a company has only so many, and what is stopped there may be those that it shares a session with.
 const HASTE: Duration = Duration::from_millis(5);
+/// And so much longer for each other one that is in flight on the same stream: their answers come one behind the other, or together.
+const HASTE_EACH: Duration = Duration::from_millis(1);
 /// Bytes that may wait to be written: past that the guest is sending without being asked.
 const UNSENT_BYTES_MAX: usize = 16 << 20;
 
@@ -215,6 +217,10 @@ impl WireSession {
         now: Instant,
         fault: Option<Fault>,
     ) -> Result<(), End> {
+        let others = match self.wire {
+            Wire::Tcp { .. } => lease.in_flight.len().saturating_sub(1),
+            Wire::Http { .. } => 0,
+        };
         let Some(entry) = lease
             .in_flight
             .iter_mut()
@@ -223,8 +229,11 @@ impl WireSession {
             return Ok(());
         };
         entry.quits(now + GRACE);
-        let tell_at = match fault {
-            None => entry.submitted + HASTE,
+        let give_up_at = match fault {
+            None => {
+                let others = u32::try_from(others).unwrap_or(u32::MAX);
+                entry.submitted + HASTE + HASTE_EACH * others
+            }
             Some(_) => now,
         };
         if let Some(fault) = fault {
@@ -232,17 +241,26 @@ impl WireSession {
                 .pool
                 .answer(&entry.job, Err(fault), Some(now - entry.submitted));
         }
-        if !lease.pool.connector.cancels {
-            return Err(End::Overdue);
-        }
         self.arm(now + GRACE);
-        if tell_at <= now {
-            self.cancels.push(id);
-        } else {
-            self.leaving.push((id, tell_at));
-            self.arm(tell_at);
+        if give_up_at <= now {
+            return self.give_up(lease, id);
         }
+        self.leaving.push((id, give_up_at));
+        self.arm(give_up_at);
         Ok(())
+    }
+
+    /// The guest is told that nobody waits for a request. Where it cannot give one up, only the end of its session stops the source: over HTTP, where others
+    /// do not wait behind it, they have as long to be answered as it has to end.
+    fn give_up(&mut self, lease: &Lease, id: u32) -> Result<(), End> {
+        if lease.pool.connector.cancels {
+            self.cancels.push(id);
+            return Ok(());
+        }
+        match self.wire {
+            Wire::Http { .. } if lease.in_flight.is_awaited() => Ok(()),
+            _ => Err(End::Overdue),
+        }
     }
 
     /// Abandons requests whose caller has gone.
@@ -282,9 +300,12 @@ impl WireSession {
             self.abandon(lease, id, now, Some(timed_out()))?;
         }
         let left = self.leaving.extract_if(.., |(_, at)| *at <= now);
-        let left = left.map(|(id, _)| id);
-        self.cancels
-            .extend(left.filter(|id| lease.in_flight.contains(*id)));
+        let left: Vec<(u32, Instant)> = left.collect();
+        for (id, _) in left {
+            if lease.in_flight.contains(id) {
+                self.give_up(lease, id)?;
+            }
+        }
         let late: Vec<Job> = lease
             .unsubmitted
             .extract_if(.., |job| job.deadline <= now)
