@@ -140,7 +140,7 @@ async fn who_hangs_up_leaves_a_line() {
     let since = Instant::now();
     while lines().await == 0 {
         let waited = since.elapsed();
-        assert!(waited < Duration::from_secs(10), "it was given up");
+        assert!(waited < Duration::from_secs(60), "it was given up");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
