@@ -127,11 +127,14 @@ async fn sessions_and_queue_are_bounded() {
     let deadline = begun + Duration::from_secs(3);
     let mut waiting = Vec::new();
     for number in 0..8 {
-        let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
-        waiting.push(tokio::spawn(async move {
-            let fault = sandbox.run(&source, query("select 1"), deadline).await;
-            fault.unwrap_err().kind
-        }));
+        let asked = {
+            let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
+            async move {
+                let fault = sandbox.run(&source, query("select 1"), deadline).await;
+                fault.unwrap_err().kind
+            }
+        };
+        waiting.push(tokio::spawn(asked));
         if number == 4 {
             wait_until(|| {
                 gauge(&sandbox, "requests_in_flight") == 2
