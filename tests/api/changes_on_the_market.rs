@@ -1,9 +1,8 @@
 //! What is on the market stays what has passed its test: a change that asks the source for more is tested before it is saved, and buyers are
 //! served what was until it is.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
+use souk_tests::postgres::{GATED, Gate};
 use souk_tests::{Answer, Client, Company, PgCluster};
 
 use crate::pages::sqlite_file;
@@ -451,34 +450,20 @@ async fn other_changes_need_no_source() {
 #[tokio::test]
 async fn a_change_that_was_overtaken_is_not_saved() {
     let cluster = PgCluster::shared().await;
-    let slow = "CREATE VIEW slow AS SELECT id, name FROM goods, (SELECT pg_sleep(2)) AS slept;";
+    let slow = format!("CREATE VIEW slow AS SELECT id, name FROM goods, {GATED};");
     let database = cluster.database(&format!("{GOODS} {slow}")).await;
     let seller = host().await.company(&unique("stall")).await;
     let connection = seller.postgres(cluster, &database).await;
     let stall = stall(seller, connection).await;
     let rows = stall.rows().await;
 
-    let admin = cluster.client("postgres").await;
-    let is_tested = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND state = 'active' AND query LIKE '%slow%'"
-    );
+    let gate = Gate::shut(cluster, &database).await;
     let meanwhile = async {
-        let since = Instant::now();
-        loop {
-            let running = admin
-                .query_one(is_tested.as_str(), &[])
-                .await
-                .expect("a count");
-            if running.get::<_, i64>(0) > 0 {
-                break;
-            }
-            let waits = since.elapsed();
-            assert!(waits < Duration::from_secs(60), "nothing is tested");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        gate.is_reached().await;
         let renamed = json!({"name": "renamed"});
         stall.change(&stall.endpoint, renamed).await.expect(200);
         assert_eq!(stall.rows().await, rows);
+        gate.open().await;
     };
     let change = json!({"source": {"table": "slow"}, "description": "slow"});
     let (overtaken, ()) = tokio::join!(stall.change(&stall.endpoint, change.clone()), meanwhile);

@@ -65,7 +65,8 @@ async fn a_run_pays_the_price_it_was_admitted_with() {
     assert_eq!(charged(&run(0).await.unwrap().expect(200)), 7);
     assert_eq!(charged(&running.await.unwrap().expect(200)), 2);
 
-    let begins = SystemTime::now() + Duration::from_secs(2);
+    // A run begins before it, on a loaded machine too, and ends behind it.
+    let begins = SystemTime::now() + Duration::from_secs(5);
     let begins_at = jiff::Timestamp::try_from(begins).unwrap().to_string();
     seller
         .client
@@ -75,7 +76,7 @@ async fn a_run_pays_the_price_it_was_admitted_with() {
         )
         .await
         .expect(201);
-    let running = run(4);
+    let running = run(7);
     buyer.holds(7).await;
     tokio::time::sleep(begins.duration_since(SystemTime::now()).unwrap_or_default()).await;
     assert_eq!(charged(&run(0).await.unwrap().expect(200)), 9);

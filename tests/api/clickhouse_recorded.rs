@@ -232,11 +232,11 @@ async fn pages_of_a_recorded_clickhouse_follow_each_other() {
     assert_eq!(sold.buyer.credits().await, (100 - 3, 0));
 }
 
-/// An asset whose caller says what becomes of it.
-async fn moody(server: &Recorded) -> Sale {
+/// An asset whose caller says what becomes of it, within this time.
+async fn moody(server: &Recorded, timeout_ms: u32) -> Sale {
     let (seller, connection) = seller(server).await;
     let text = format!("SELECT mood FROM {} WHERE mood = :mood", recorded::MOODS);
-    let asset = json!({"result_type": "string", "sql_logic": text, "timeout_ms": 1_500,
+    let asset = json!({"result_type": "string", "sql_logic": text, "timeout_ms": timeout_ms,
         "parameters": [{"name": "mood", "type": "string", "default": "fine"}]});
     Sale::of(seller, &connection, asset).await
 }
@@ -245,7 +245,7 @@ async fn moody(server: &Recorded) -> Sale {
 #[tokio::test]
 async fn an_error_behind_rows_of_a_recorded_clickhouse_sells_none() {
     let server = Recorded::start().await;
-    let sale = moody(&server).await;
+    let sale = moody(&server, 20_000).await;
     for mood in [recorded::BREAKS, recorded::BREAKS_BARE] {
         let refusal = sale.buy(json!({"mood": mood})).await;
         sale.assert_free(refusal, 502, "SOURCE_ERROR", "source")
@@ -258,7 +258,7 @@ async fn an_error_behind_rows_of_a_recorded_clickhouse_sells_none() {
 #[tokio::test]
 async fn what_takes_too_long_at_a_recorded_clickhouse_is_killed() {
     let server = Recorded::start().await;
-    let sale = moody(&server).await;
+    let sale = moody(&server, 3_000).await;
     let refusal = sale.buy(json!({"mood": recorded::HANGS})).await;
     sale.assert_free(refusal, 504, "EXECUTION_TIMEOUT", "source")
         .await;

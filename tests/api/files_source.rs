@@ -299,7 +299,7 @@ impl Numbers {
 /// A loaded machine gets ten times as long as it takes.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A statement that does not end ends with the time that it has, a second later at the most, and costs nothing. The next one is answered at once.
+/// A statement that does not end ends with the time that it has, and costs nothing. The next one is answered at once.
 #[tokio::test]
 #[ignore = "needs the connector `files`: tests/run --all-engines"]
 async fn real_files_stop_in_time() {
@@ -313,7 +313,7 @@ async fn real_files_stop_in_time() {
         let took = begun.elapsed();
         let late = late.expect_error(504, "EXECUTION_TIMEOUT");
         assert_eq!(late.at("/error/details/charged"), false, "{}", late.body);
-        assert!(took < Duration::from_secs(3), "{sql}: {took:?}");
+        assert!(took < Duration::from_secs(2) + SOON, "{sql}: {took:?}");
         assert_eq!(books(&buyer.client, buyer).await, before, "{sql}");
         numbers.are_answered().await;
     }

@@ -150,13 +150,13 @@ pub async fn is_stopped(
         if call.is_finished() {
             panic!("it has ended: {:?}", call.await);
         }
-        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
+        assert!(since.elapsed() < Duration::from_secs(30), "it does not run");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     call.abort();
     let since = Instant::now();
     while runs() {
-        assert!(since.elapsed() < Duration::from_secs(10), "it goes on");
+        assert!(since.elapsed() < Duration::from_secs(25), "it goes on");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

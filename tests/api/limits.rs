@@ -16,6 +16,8 @@ use crate::hosts::MASTER_KEY;
 const LIMIT: u32 = 300;
 /// What hosts have not spent goes back within two seconds; a loaded machine gets longer.
 const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(30);
+/// Where a host or the server stands still for a quarter of a second, that host counts for itself for a moment: then it is seen another time.
+const TRIES: usize = 5;
 
 async fn host(database: &str, redis: &str, metrics: &str) -> TestHost {
     TestHost::builder()
@@ -142,14 +144,25 @@ async fn a_limit_outlives_its_host() {
     let cluster = PgCluster::shared().await;
     let url = cluster.url(&cluster.database("SELECT 1").await);
     let redis = Redis::start().await;
-    let mut one = host(&url, &redis.url(), &metrics_address()).await;
-    let (key, path) = limited_key(&one, "outlived", 5).await;
-    for left in (0..5).rev() {
-        assert_eq!(ask(&one.client(&key), &path).await, (true, left));
+    let spent = (0..5).rev().map(|left| (true, left));
+    let outlived: Vec<(bool, u32)> = spent.chain([(false, 0)]).collect();
+    let mut seen = Vec::new();
+    for number in 0..TRIES {
+        let mut one = host(&url, &redis.url(), &metrics_address()).await;
+        let (key, path) = limited_key(&one, &format!("outlived-{number}"), 5).await;
+        let mut told = Vec::new();
+        for _ in 0..5 {
+            told.push(ask(&one.client(&key), &path).await);
+        }
+        one.kill();
+        let other = host(&url, &redis.url(), &metrics_address()).await;
+        told.push(ask(&other.client(&key), &path).await);
+        if told == outlived {
+            return;
+        }
+        seen.push(told);
     }
-    one.kill();
-    let other = host(&url, &redis.url(), &metrics_address()).await;
-    assert_eq!(ask(&other.client(&key), &path).await, (false, 0));
+    panic!("{seen:?}");
 }
 
 /// While the server is away each host counts for itself, and says so; when it is back they count together again.
@@ -195,12 +208,22 @@ async fn hosts_count_together_over_tls() {
     let metrics = metrics_address();
     let one = host(&url, &trusting, &metrics).await;
     let other = host(&url, &trusting, &metrics_address()).await;
-    let (key, path) = limited_key(&one, "protected", 4).await;
-    for left in [3, 1] {
-        assert_eq!(ask(&one.client(&key), &path).await, (true, left));
-        assert_eq!(ask(&other.client(&key), &path).await, (true, left - 1));
+    let together = [(true, 3), (true, 2), (true, 1), (true, 0), (false, 0)];
+    let (mut key, mut path) = (String::new(), String::new());
+    let mut seen = Vec::new();
+    for number in 0..TRIES {
+        (key, path) = limited_key(&one, &format!("protected-{number}"), 4).await;
+        seen.clear();
+        for host in [&one, &other, &one, &other, &one] {
+            seen.push(ask(&host.client(&key), &path).await);
+        }
+        if seen == together {
+            break;
+        }
+        // As long as a server that did not answer is left alone.
+        tokio::time::sleep(Duration::from_secs(2)).await;
     }
-    assert_eq!(ask(&one.client(&key), &path).await, (false, 0));
+    assert_eq!(seen, together);
     assert!(are_shared(&metrics).await);
 
     let metrics = metrics_address();

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::breaking_api::{BreakingApi, Breaks};
+use souk_tests::receiver::ARRIVES_WITHIN;
 use souk_tests::seller_api::{API_KEY, AS, SellerApi};
 use souk_tests::{Answer, Client, Company, PgCluster, guests};
 
@@ -189,14 +190,15 @@ async fn a_sellers_connector_is_heard() {
 
 /// The first of a list that is written behind the requests' backs.
 async fn eventually(client: &Client, path: &str) -> Value {
-    for _ in 0..100 {
+    let since = Instant::now();
+    loop {
         let listed = client.get(path).await.expect(200);
         if listed.at("/meta/total") != 0 {
             return listed.at("/data/0").clone();
         }
+        assert!(since.elapsed() < ARRIVES_WITHIN, "nothing at {path}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("nothing at {path}");
 }
 
 /// A source that asks for patience, or is away for a while, says so to the buyer: with a status of its own, when to come again, and the

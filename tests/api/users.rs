@@ -164,16 +164,21 @@ async fn an_invitation_is_mailed_although_its_client_hangs_up() {
     let company = host.company("leaving").await;
     let users = format!("/companies/{}/users", company.id);
     let store = rusqlite::Connection::open(host.data_dir.join("souk.db")).expect("the store");
-    store.execute_batch("BEGIN IMMEDIATE").expect("the writer");
-    let ann = json!({"email": "ann@example.org", "name": "Ann", "role_id": 3});
-    let invited = company.client.post(&users, ann);
-    let answered = tokio::time::timeout(Duration::from_secs(1), invited).await;
-    assert!(answered.is_err(), "nobody may write: {answered:?}");
-    store.execute_batch("ROLLBACK").expect("rolled back");
-    let since = Instant::now();
-    while !relay.taken().contains("To: ann@example.org") {
-        let waited = since.elapsed();
-        assert!(waited < Duration::from_secs(30), "{}", host.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    // On a loaded machine it may take longer to begin.
+    for seconds in [1, 2, 4] {
+        store.execute_batch("BEGIN IMMEDIATE").expect("the writer");
+        let ann = json!({"email": "ann@example.org", "name": "Ann", "role_id": 3});
+        let invited = company.client.post(&users, ann);
+        let answered = tokio::time::timeout(Duration::from_secs(seconds), invited).await;
+        assert!(answered.is_err(), "nobody may write: {answered:?}");
+        store.execute_batch("ROLLBACK").expect("rolled back");
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_secs(30) {
+            if relay.taken().contains("To: ann@example.org") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
+    panic!("{}", host.log());
 }

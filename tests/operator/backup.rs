@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::host::binary;
@@ -15,6 +15,8 @@ use souk_tests::{Client, Company, PgCluster, TestHost, guests, souk};
 
 const CLIENTS: usize = 8;
 const PRICE: u64 = 2;
+/// For a charge of each client and one more: a loaded machine gets a hundred times as long as they take.
+const LOADED_WITHIN: Duration = Duration::from_secs(60);
 
 /// A paid asset, and a buyer with credits and calls for more than a test takes.
 async fn market(host: &TestHost) -> (Company, String) {
@@ -96,6 +98,11 @@ async fn nothing_answered_before_a_backup_is_missing() {
         })
         .collect();
     tokio::time::sleep(Duration::from_secs(1)).await;
+    let since = Instant::now();
+    while done.lock().expect("no panic").len() <= CLIENTS {
+        assert!(since.elapsed() < LOADED_WITHIN, "no load");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let before: BTreeSet<String> = done.lock().expect("no panic").iter().cloned().collect();
     let backups = tempfile::tempdir().expect("a directory");
     let to = backups.path().to_string_lossy().into_owned();

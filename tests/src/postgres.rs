@@ -21,6 +21,8 @@ use crate::warm;
 
 /// Generous: a loaded CI machine may need many seconds for initdb.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// A statement is on its way within milliseconds; a loaded machine gets a thousand times as long.
+const REACHED_WITHIN: Duration = Duration::from_secs(60);
 
 pub struct PgCluster {
     pub port: u16,
@@ -291,6 +293,42 @@ impl PgCluster {
             "postgres://{}:{password}@127.0.0.1:{port}/{database}",
             self.user
         )
+    }
+}
+
+/// Beside the tables of a view: who reads that waits while a [`Gate`] of its database is shut, and reads it like any other while there is none.
+pub const GATED: &str = "(SELECT pg_advisory_xact_lock_shared(1)) AS gate";
+
+/// Holds up statements on what is [`GATED`] until a test has done what it does meanwhile, however long that takes.
+pub struct Gate(tokio_postgres::Client);
+
+impl Gate {
+    pub async fn shut(cluster: &PgCluster, database: &str) -> Gate {
+        let client = cluster.client(database).await;
+        let lock = client.batch_execute("SELECT pg_advisory_lock(1)").await;
+        lock.expect("a lock");
+        Gate(client)
+    }
+
+    /// Waits until a statement stands before it.
+    pub async fn is_reached(&self) {
+        const WAITING: &str =
+            "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        let since = Instant::now();
+        loop {
+            let waiting = self.0.query_one(WAITING, &[]).await.expect("a count");
+            if waiting.get::<_, i64>(0) > 0 {
+                return;
+            }
+            assert!(since.elapsed() < REACHED_WITHIN, "nothing is asked");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub async fn open(self) {
+        let unlock = self.0.batch_execute("SELECT pg_advisory_unlock(1)").await;
+        unlock.expect("it opens");
     }
 }
 

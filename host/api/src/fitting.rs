@@ -417,22 +417,26 @@ mod tests {
     fn what_is_named_is_bounded() {
         let page = json!({"lines": vec![json!({}); ITEMS_MAX]});
         let body = json!({"pages": vec![page; ITEMS_MAX]});
-        let since = Instant::now();
-        let mut errors = FieldErrors::default();
-        errors.add("other", "invalid", "must be shorter");
-        let shape = Shape::of::<Sheet>(false);
-        shape.misfits(&body, &mut errors);
-        assert_eq!(errors.names().count(), ERRORS_MAX);
-        assert_eq!(errors.names().nth(1), Some("pages[0].lines[0].price"));
-        // Asked again, of what was answered with.
-        shape.misfits(&body, &mut errors);
-        assert_eq!(errors.names().count(), ERRORS_MAX);
-        let mut errors = FieldErrors::default();
-        for place in 0..ITEMS_MAX * ITEMS_MAX {
-            errors.add(format!("others[{place}]"), "invalid", "must be shorter");
-        }
-        shape.misfits(&body, &mut errors);
-        assert_eq!(errors.names().count(), ITEMS_MAX * ITEMS_MAX);
-        assert!(since.elapsed() < Duration::from_secs(2));
+        let is_named_in_a_moment = |_| {
+            let since = Instant::now();
+            let mut errors = FieldErrors::default();
+            errors.add("other", "invalid", "must be shorter");
+            let shape = Shape::of::<Sheet>(false);
+            shape.misfits(&body, &mut errors);
+            assert_eq!(errors.names().count(), ERRORS_MAX);
+            assert_eq!(errors.names().nth(1), Some("pages[0].lines[0].price"));
+            // Asked again, of what was answered with.
+            shape.misfits(&body, &mut errors);
+            assert_eq!(errors.names().count(), ERRORS_MAX);
+            let mut errors = FieldErrors::default();
+            for place in 0..ITEMS_MAX * ITEMS_MAX {
+                errors.add(format!("others[{place}]"), "invalid", "must be shorter");
+            }
+            shape.misfits(&body, &mut errors);
+            assert_eq!(errors.names().count(), ITEMS_MAX * ITEMS_MAX);
+            since.elapsed() < Duration::from_secs(2)
+        };
+        // A loaded machine is slow now and then, but not each time.
+        assert!((0..5).any(is_named_in_a_moment));
     }
 }

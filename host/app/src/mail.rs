@@ -203,8 +203,8 @@ mod tests {
     /// A relay that refuses, says nothing or shows a certificate that nobody vouches for has taken nothing.
     #[tokio::test]
     async fn a_relay_may_fail() {
-        let send = async |url: String| {
-            let mailer = Mailer::within(&url, FROM, Duration::from_millis(500)).unwrap();
+        let send = async |url: String, within: Duration| {
+            let mailer = Mailer::within(&url, FROM, within).unwrap();
             let company = CompanyId::generate();
             let sent = mailer
                 .send(&company, "ann@example.org", "s", "t".to_owned())
@@ -213,7 +213,7 @@ mod tests {
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = format!("smtp://{}", listener.local_addr().unwrap());
-        send(silent).await;
+        send(silent, Duration::from_millis(500)).await;
         drop(listener);
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -232,7 +232,7 @@ mod tests {
                 line.clear();
             }
         });
-        let refused = send(refusing).await;
+        let refused = send(refusing, COMMAND_MAX).await;
         assert!(refused.contains("nobody of that name"), "{refused}");
 
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -253,7 +253,8 @@ mod tests {
                 Err(_) => 0,
             }
         });
-        let refused = send(format!("smtps://user:secret@localhost:{port}")).await;
+        let url = format!("smtps://user:secret@localhost:{port}");
+        let refused = send(url, COMMAND_MAX).await;
         assert!(
             refused.to_lowercase().contains("cert") || refused.contains("connection"),
             "{refused}"

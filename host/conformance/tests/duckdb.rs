@@ -243,7 +243,7 @@ async fn is_idle(server: &DuckDb) {
         if server.connections() == 0 && server.ticks() - before < 10 {
             return;
         }
-        assert!(since.elapsed() < Duration::from_secs(15), "it goes on");
+        assert!(since.elapsed() < Duration::from_secs(60), "it goes on");
     }
 }
 
@@ -275,7 +275,7 @@ async fn what_has_no_row_yet_goes_on() {
     let (before, since) = (server.ticks(), Instant::now());
     while server.ticks() - before <= 20 {
         assert!(
-            since.elapsed() < Duration::from_secs(30),
+            since.elapsed() < Duration::from_secs(60),
             "it was stopped: say so"
         );
         tokio::time::sleep(Duration::from_millis(200)).await;

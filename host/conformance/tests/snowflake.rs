@@ -297,7 +297,7 @@ async fn what_takes_too_long_is_stopped() {
         while server.running() > 0 {
             let went = server.requests();
             assert!(
-                since.elapsed() < Duration::from_secs(10),
+                since.elapsed() < Duration::from_secs(60),
                 "it goes on: {went:?}"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;

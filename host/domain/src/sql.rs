@@ -360,3 +360,7 @@ mod tests;
 #[cfg(test)]
 #[path = "sql_fuzz_tests.rs"]
 mod fuzz_tests;
+
+#[cfg(test)]
+#[path = "sql_page_tests.rs"]
+mod page_tests;

@@ -33,7 +33,7 @@ async fn a_session_is_done_with_its_source_before_it_is_closed() {
     let api = SellerApi::start().await;
     let sandbox = with_guest(guests::ENDS_BESIDE).await;
     let source = source(api.base_url());
-    run(&sandbox, &source, "select ms_900").await.unwrap();
+    run(&sandbox, &source, "select ms_1900").await.unwrap();
     sandbox.shut_down(within(10)).await;
     assert_eq!(api.calls(), 1);
     assert_eq!(sandbox.connectors()[0].traps_total, 0);
@@ -45,7 +45,7 @@ async fn a_session_is_done_with_its_source_before_it_is_forgotten() {
     let api = SellerApi::start().await;
     let sandbox = with_guest(guests::ENDS_BESIDE).await;
     let source = source(api.base_url());
-    run(&sandbox, &source, "select ms_900").await.unwrap();
+    run(&sandbox, &source, "select ms_1900").await.unwrap();
     sandbox.forget(&source.company, &source.connection);
     let since = Instant::now();
     while api.calls() == 0 {
@@ -57,6 +57,8 @@ async fn a_session_is_done_with_its_source_before_it_is_forgotten() {
 /// A source that does not answer is not waited for longer than it was given, nor at all where that is long, nor by a host whose time is over.
 #[tokio::test]
 async fn a_silent_source_keeps_no_session() {
+    /// A loaded machine is late, too, but not each time.
+    const TRIES: usize = 5;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     for (statement, deadline, longest) in [
@@ -64,16 +66,20 @@ async fn a_silent_source_keeps_no_session() {
         ("select ms_10000", 10, 5_000),
         ("select ms_1900", 0, 1_500),
     ] {
-        let sandbox = with_guest(guests::ENDS_BESIDE).await;
-        let source = source(format!("http://{address}"));
-        run(&sandbox, &source, statement).await.unwrap();
-        let begun = Instant::now();
-        sandbox.shut_down(within(deadline)).await;
-        let took = begun.elapsed();
-        assert!(
-            took < Duration::from_millis(longest),
-            "{statement}: {took:?}"
-        );
+        let mut late = Vec::new();
+        loop {
+            let sandbox = with_guest(guests::ENDS_BESIDE).await;
+            let source = source(format!("http://{address}"));
+            run(&sandbox, &source, statement).await.unwrap();
+            let begun = Instant::now();
+            sandbox.shut_down(within(deadline)).await;
+            let took = begun.elapsed();
+            if took < Duration::from_millis(longest) {
+                break;
+            }
+            late.push(took);
+            assert!(late.len() < TRIES, "{statement}: {late:?}");
+        }
     }
 }
 

@@ -260,7 +260,7 @@ async fn a_bad_file_connector_is_stopped_and_replaced() {
     let succeeds = async || {
         for source in [&source, &other] {
             let ping = Request::Ping(Limits::new(10, 1000));
-            sandbox.run(source, ping, within(5)).await.unwrap();
+            sandbox.run(source, ping, within(20)).await.unwrap();
             let read = tried(&sandbox, source, "reads", &["rows.txt"]).await;
             assert_eq!(read[0].1, "of the company");
         }

@@ -2,23 +2,14 @@
 
 mod common;
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
-use common::*;
-use souk_outbound::EgressPolicy;
-use souk_sandbox::{Blame, Compiler, FaultKind, Grant, Options, Sandbox, Scope, Source};
+use common::{activate, nobody};
 use tempfile::TempDir;
 
 const ROWS: i64 = 100_000;
-/// What a request has, and how long after that it ends at the most.
+/// What a request has.
 const TIME: Duration = Duration::from_secs(2);
-const LATE_MAX: Duration = Duration::from_secs(1);
-/// Within this what nobody waits for computes no more, and the next request is answered: a loaded machine gets ten times as long as it takes.
-const SOON: Duration = Duration::from_secs(10);
 /// Each takes a minute and more: pairs of rows that are compared or added up, rows without an end, and a window's function, within which nobody
 /// looks at the time.
 const LONG: [&str; 4] = [
@@ -28,54 +19,6 @@ const LONG: [&str; 4] = [
     "SELECT max(m) FROM (SELECT median(v) OVER (ORDER BY v ROWS BETWEEN 100000 PRECEDING AND 100000 FOLLOWING) AS m FROM generate_series(1, 300000) AS g(v)) AS x",
 ];
 
-/// With the component, compiled once for the tests of the conformance kit and for this one.
-async fn with_files() -> Sandbox {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    let egress = EgressPolicy::public_only();
-    let mut options = Options::new(cache, egress, Compiler::InProcess);
-    options.limits.sessions_total = 32;
-    let sandbox = Sandbox::new(options).unwrap();
-    let component = std::env::var_os("SOUK_FILES_COMPONENT").expect("tests/run --all-engines");
-    let wasm = std::fs::read(component).unwrap();
-    let info = sandbox.load(wasm, Scope::Platform).await.unwrap();
-    let activated = sandbox.activate(&Scope::Platform, &info.name, &info.version);
-    activated.await.unwrap();
-    sandbox
-}
-
-/// The next request is answered at once.
-async fn is_answered(sandbox: &Sandbox, source: &Arc<Source>) {
-    let begun = Instant::now();
-    let count = query("SELECT count(*), max(n) FROM t");
-    let output = sandbox.run(source, count, within(20)).await.unwrap();
-    assert_eq!(output.cell(0, 0).as_i64(), Some(ROWS));
-    assert_eq!(output.cell(0, 1).as_i64(), Some(ROWS - 1));
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
-}
-
-/// The time that this process has computed, in hundredths of a second.
-fn ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let (_, fields) = stat.rsplit_once(')').unwrap();
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let number = |place: usize| fields[place].parse::<u64>().unwrap();
-    number(11) + number(12)
-}
-
-/// No session is busy, and nothing is computed.
-async fn is_idle(sandbox: &Sandbox) {
-    let since = Instant::now();
-    loop {
-        let before = ticks();
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let sessions = sandbox.connectors()[0].sessions;
-        if sessions.open == sessions.idle && ticks() - before < 5 {
-            return;
-        }
-        assert!(since.elapsed() < SOON, "it goes on: {sessions:?}");
-    }
-}
-
 /// A statement that outlasts its deadline, and one whose caller has gone, ends soon: alone, or with its session. The next one is answered at once.
 /// (One test, so that nothing else computes in this process.)
 #[tokio::test]
@@ -84,46 +27,9 @@ async fn real_files_compute_for_nobody() {
     let directory = TempDir::new().unwrap();
     let numbers: String = (0..ROWS).map(|n| format!("{n}\n")).collect();
     std::fs::write(directory.path().join("t.csv"), format!("n\n{numbers}")).unwrap();
-    let sandbox = with_files().await;
-    let source = Arc::new(Source {
-        grant: Grant::Directory(directory.path().to_owned()),
-        settings_json: r#"{"database":"t.csv"}"#.into(),
-        ..(*source("files")).clone()
-    });
-    is_answered(&sandbox, &source).await;
-    is_idle(&sandbox).await;
-    for text in LONG {
-        let begun = Instant::now();
-        let fault = sandbox.run(&source, query(text), begun + TIME).await;
-        let (fault, took) = (fault.unwrap_err(), begun.elapsed());
-        println!("{text:.60}: {fault:?} after {took:?}");
-        assert_eq!(
-            (fault.blame, fault.kind),
-            (Blame::Source, FaultKind::Timeout),
-            "{text}: {fault:?}"
-        );
-        // The connector is told whole milliseconds.
-        let least = TIME - Duration::from_millis(10);
-        assert!(took > least && took < TIME + LATE_MAX, "{text}: {took:?}");
-        is_answered(&sandbox, &source).await;
-        is_idle(&sandbox).await;
-
-        let asked = {
-            let (sandbox, source) = (sandbox.clone(), source.clone());
-            tokio::spawn(async move { sandbox.run(&source, query(text), within(600)).await })
-        };
-        wait_until(|| {
-            let sessions = sandbox.connectors()[0].sessions;
-            sessions.open > sessions.idle
-        })
-        .await;
-        let before = ticks();
-        wait_until(|| ticks() - before > 10).await;
-        assert!(!asked.is_finished(), "{text}");
-        asked.abort();
-        is_idle(&sandbox).await;
-        is_answered(&sandbox, &source).await;
-    }
-    let traps = sandbox.connectors()[0].traps_total;
-    assert_eq!(traps, 0, "what is stopped is no trap");
+    let sandbox = nobody::sandbox();
+    let component = std::env::var_os("SOUK_FILES_COMPONENT").expect("tests/run --all-engines");
+    activate(&sandbox, std::fs::read(component).unwrap()).await;
+    let source = nobody::source("files", directory.path(), "t.csv");
+    nobody::is_computed_for(&sandbox, &source, ROWS, TIME, &LONG).await;
 }

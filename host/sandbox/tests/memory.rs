@@ -97,7 +97,7 @@ async fn the_guests_of_a_company_share_its_memory() {
     // What a session had comes back with its end.
     sandbox.forget("com_1", "con_1");
     sandbox.forget("com_1", "con_2");
-    let mut left = 100;
+    let mut left = 1_000;
     while let Err(fault) = ask(&sandbox, &three, "grows_48").await {
         assert!(is_exhausted(&fault) && left > 0, "{fault:?}");
         left -= 1;

@@ -314,14 +314,14 @@ async fn a_directory_is_read_only_and_all_there_is() {
     let begun = Instant::now();
     let ticks = async {
         let mut ticks = 0;
-        while begun.elapsed() < Duration::from_millis(400) {
+        while begun.elapsed() < Duration::from_secs(1) {
             tokio::time::sleep(Duration::from_millis(5)).await;
             ticks += 1;
         }
         ticks
     };
     let (fault, ticks) = tokio::join!(
-        sandbox.run(&source, query(ENDLESS), begun + Duration::from_millis(400)),
+        sandbox.run(&source, query(ENDLESS), begun + Duration::from_secs(1)),
         ticks
     );
     assert_eq!(fault.unwrap_err().kind, FaultKind::Timeout);
@@ -445,15 +445,18 @@ async fn fast_statements_do_not_wait_behind_slow_ones() {
     let cluster = PgCluster::start(&[]).await;
     let sandbox = with_guest(bundled("postgres")).await;
     let source = Arc::new(postgres(&cluster, "127.0.0.1", TlsMode::Disable, None));
-    let slow = "SELECT pg_sleep(4)";
-    run(&sandbox, &source, slow).await.unwrap();
+    let slow = |seconds| {
+        let slow = query_with("SELECT pg_sleep($1)", vec![Value::Float64(seconds)]);
+        sandbox.run(&source, slow, within(60))
+    };
+    slow(0.5).await.unwrap();
     run(&sandbox, &source, "SELECT 1 AS one").await.unwrap();
-    let (slow, fast) = tokio::join!(run(&sandbox, &source, slow), async {
-        let begun = Instant::now();
-        run(&sandbox, &source, "SELECT 1 AS one").await.unwrap();
-        begun.elapsed()
-    });
-    slow.unwrap();
     // It may need a session of its own, which takes a busy machine its time.
-    assert!(fast < Duration::from_secs(3), "{fast:?}");
+    tokio::select! {
+        biased;
+        slow = slow(25.0) => panic!("it was waited for: {slow:?}"),
+        fast = run(&sandbox, &source, "SELECT 1 AS one") => {
+            fast.unwrap();
+        }
+    }
 }

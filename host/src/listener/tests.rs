@@ -16,7 +16,7 @@ fn options() -> Options {
         descriptors_max: i32::MAX,
         refusing_max: 8,
         paces: Paces::default(),
-        idle: Duration::from_millis(300),
+        idle: Duration::from_secs(3),
         busy_poll: Duration::from_micros(100),
     }
 }
@@ -97,7 +97,7 @@ async fn a_drain_finishes_what_is_in_flight_and_takes_nothing_new() {
     .await;
     begun.notified().await;
 
-    assert_eq!(server.drain(Duration::from_secs(5)).await, 0);
+    assert_eq!(server.drain(PATIENCE).await, 0);
     assert!(read_to_end(busy).await.ends_with("work"));
     assert_eq!(idle.read(&mut [0]).await.unwrap(), 0);
     assert!(TcpStream::connect(server.address()).await.is_err());
@@ -122,11 +122,17 @@ async fn a_drain_cuts_what_takes_longer_than_its_bound() {
 
 #[tokio::test]
 async fn a_silent_client_is_closed_and_a_huge_head_refused() {
-    let server = start(Router::new());
+    let hasty = Options {
+        idle: Duration::from_millis(300),
+        ..options()
+    };
+    let server = start_with(Router::new(), &hasty);
     let mut silent = TcpStream::connect(server.address()).await.unwrap();
     send(&mut silent, "GET / HT").await;
     assert!(!read_to_end(silent).await.contains("200"));
+    server.stop();
 
+    let server = start(Router::new());
     let mut huge = TcpStream::connect(server.address()).await.unwrap();
     let head = format!(
         "GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n",

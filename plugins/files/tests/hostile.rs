@@ -361,7 +361,7 @@ fn what_takes_too_long_to_unpack_ends_in_time() {
         );
         assert_eq!(error.code, "statement_timeout");
         assert!(
-            begun.elapsed() < Duration::from_secs(5),
+            begun.elapsed() < Duration::from_secs(1) + LATE_MAX,
             "{:?}",
             begun.elapsed()
         );

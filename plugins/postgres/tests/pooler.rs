@@ -213,15 +213,17 @@ fn failures_end_their_transaction() {
 #[test]
 fn a_cancel_finds_its_statement_behind_a_pooler() {
     let cluster = Cluster::get();
-    let mut wire = cluster.wire();
+    let mut settings = cluster.settings("reader", "readerpw");
+    settings.json = settings.json.replace("5000", "90000");
+    let mut wire = Wire::open(cluster.port, settings).unwrap();
     const STRUCK: &str = "SELECT pg_sleep($1) AS halt";
     wire.query(STRUCK, vec![Value::Float64(0.0)]).ok();
     let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep($1) AS h_lt'";
-    let id = wire.ask(STRUCK, vec![Value::Float64(4.9)]);
+    let id = wire.ask(STRUCK, vec![Value::Float64(60.0)]);
     let since = Instant::now();
     while cluster.admin(running) != "1" {
         assert!(
-            since.elapsed() < Duration::from_secs(4),
+            since.elapsed() < Duration::from_secs(50),
             "the statement does not run"
         );
         // It waits for the end of the transaction before it.

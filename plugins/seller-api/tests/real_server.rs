@@ -17,7 +17,7 @@ const KEY: &str = "seller-secret-1";
 const LIMITS: Limits = Limits {
     rows_max: 10,
     bytes_max: 1 << 20,
-    timeout_ms: 2_000,
+    timeout_ms: 20_000,
 };
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn calls_in_flight_together_do_not_disturb_one_another() {
             .submit(
                 id,
                 seller.request(
-                    1_000,
+                    LIMITS.timeout_ms,
                     Route::Function("mean_goals".into()),
                     r#"{"team":"A"}"#,
                 ),

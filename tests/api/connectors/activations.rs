@@ -32,7 +32,7 @@ async fn slow_to_try(handle: &str) -> (Company, TalkingServer) {
 #[tokio::test]
 async fn a_slow_activation_keeps_nobody_waiting() {
     let quick = host().await.company(&unique("quick")).await;
-    let (slow, _server) = slow_to_try("slow").await;
+    let (slow, server) = slow_to_try("slow").await;
     quick.connector(guests::MOODY).await;
     let off = quick.path("/connectors/moody/deactivate");
     quick.client.post(&off, json!({})).await.expect(200);
@@ -43,7 +43,8 @@ async fn a_slow_activation_keeps_nobody_waiting() {
     };
     let mut activated = std::pin::pin!(activate(&slow, "talker"));
     let others = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        // Its source is asked, and says nothing.
+        server.wait(|seen| seen.unanswered > 0).await;
         activate(&quick, "moody").await;
     };
     tokio::select! {

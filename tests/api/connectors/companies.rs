@@ -1,11 +1,11 @@
 //! Connectors of the platform and of companies: who sees them, who may change them, and whose an engine is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_tests::{Company, PgCluster, TestHost, guests};
 
-use super::{label, labels, own_host, upload, versions};
+use super::{FOLLOWED_WITHIN, label, labels, own_host, upload, versions};
 use crate::{host, unique};
 
 /// A company's own connector is seen and used by that company alone, and its engine gets an id of its own.
@@ -99,7 +99,8 @@ async fn hosts_of_one_store_share_connectors() {
         .expect(201);
     for wanted in ["1.0.0: active", "2.0.0: active"] {
         let mut seen = Vec::new();
-        for _ in 0..100 {
+        let since = Instant::now();
+        while since.elapsed() < FOLLOWED_WITHIN {
             let answer = elsewhere.get("/connectors/fixed-rows").await;
             if answer.status == 200 {
                 seen = versions(&elsewhere, "fixed-rows").await;

@@ -168,7 +168,7 @@ async fn who_hangs_up_at_the_end_leaves_nothing_half_done() {
         || size(&world, &acme, "b.db").await.is_some()
     {
         let waited = since.elapsed();
-        assert!(waited < Duration::from_secs(10), "it was given up");
+        assert!(waited < Duration::from_secs(60), "it was given up");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let company = CompanyId::parse(&acme.id).unwrap();

@@ -255,6 +255,8 @@ async fn readers_count_once_a_day() {
 #[tokio::test]
 async fn readers_write_in_a_line_of_their_own() {
     const LONG: Duration = Duration::from_millis(500);
+    /// A loaded machine may take longer for the change than that line rests, but not each time.
+    const TRIES: usize = 5;
     let world = World::new().await;
     let acme = world.company("acme").await;
     let path = acme.path("/posts");
@@ -273,31 +275,37 @@ async fn readers_write_in_a_line_of_their_own() {
         request: RequestId::generate_at(now()),
         is_keyless: true,
     });
-    // As many as stand in line with others on a shared store. After each their line rests for as long.
-    let long = (0..4).map(|_| {
-        let slow = world.db.write(async |_| -> Result<(), StoreError> {
-            tokio::time::sleep(LONG).await;
-            Ok(())
+    let mut seen = Vec::new();
+    for number in 0..TRIES {
+        // As many as stand in line with others on a shared store. After each their line rests for as long.
+        let long = (0..4).map(|_| {
+            let slow = world.db.write(async |_| -> Result<(), StoreError> {
+                tokio::time::sleep(LONG).await;
+                Ok(())
+            });
+            audit::acting(act.clone(), slow)
         });
-        audit::acting(act.clone(), slow)
-    });
-    for done in futures_util::future::join_all(long).await {
-        done.unwrap();
+        for done in futures_util::future::join_all(long).await {
+            done.unwrap();
+        }
+        let begun = Instant::now();
+        let views = format!("/posts/{id}/views");
+        let viewed = world.post("", &views, json!({}));
+        let changed = async {
+            let title = json!({"title": format!("Read me again {number}")});
+            let one = format!("{path}/{id}");
+            world.patch(&acme.key, &one, title).await.expect(200);
+            begun.elapsed()
+        };
+        let (viewed, changed) = tokio::join!(viewed, changed);
+        viewed.expect(200);
+        let viewed = begun.elapsed();
+        if viewed >= LONG / 2 && changed < viewed {
+            return;
+        }
+        seen.push((changed, viewed));
     }
-    let begun = Instant::now();
-    let views = format!("/posts/{id}/views");
-    let viewed = world.post("", &views, json!({}));
-    let changed = async {
-        let title = json!({"title": "Read me again"});
-        let one = format!("{path}/{id}");
-        world.patch(&acme.key, &one, title).await.expect(200);
-        begun.elapsed()
-    };
-    let (viewed, changed) = tokio::join!(viewed, changed);
-    viewed.expect(200);
-    let viewed = begun.elapsed();
-    assert!(viewed >= LONG / 2, "{viewed:?}");
-    assert!(changed < viewed, "{changed:?} of {viewed:?}");
+    panic!("{seen:?}");
 }
 
 /// What is wrong is named, all of it; what is another company's is not there.

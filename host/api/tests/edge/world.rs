@@ -346,7 +346,8 @@ impl World {
                 .into_iter()
                 .map(|request| self.router.clone().oneshot(request));
             let all = futures_util::future::join_all(requests);
-            let _ = tokio::time::timeout(Duration::from_secs(1), all).await;
+            // Long enough for a loaded machine to come to where it is waited.
+            let _ = tokio::time::timeout(Duration::from_secs(3), all).await;
             end.send(()).unwrap();
         };
         let (written, ()) = tokio::join!(writing, leaving);

@@ -153,7 +153,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = Client::new(&loopback()).unwrap();
-        client.timeout = Duration::from_millis(100);
+        client.timeout = Duration::from_millis(500);
         let silence = post(&client, &format!("http://{address}/")).await;
         assert_eq!(silence.unwrap_err().kind, ErrorKind::Timeout);
         drop(listener.accept().await);

@@ -4,6 +4,7 @@ use super::*;
 use crate::tenants::Tenants;
 use std::{
     pin::pin,
+    sync::mpsc,
     task::{Context, Poll, Waker},
     time::Instant,
 };
@@ -46,6 +47,19 @@ fn burn(time: Duration) {
     }
 }
 
+/// Keeps the only thread of these lanes until what is returned is dropped: what is called meanwhile begins together, however long a loaded machine takes.
+fn held(lanes: &Lanes, tenants: &Tenants) -> mpsc::Sender<()> {
+    let (begin, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let waits = async move {
+        begin.send(()).unwrap();
+        let _ = ended.recv();
+    };
+    lanes.call(&tenants.of("gate"), false, waits).detach();
+    begun.recv().unwrap();
+    end
+}
+
 /// Gives its turn back once.
 async fn turn() {
     let mut given = false;
@@ -65,6 +79,7 @@ fn companies_share_evenly_whatever_they_ask_for() {
     let lanes = lanes(1, usize::MAX);
     let tenants = Tenants::default();
     let (many, one) = (tenants.of("many"), tenants.of("one"));
+    let held = held(&lanes, &tenants);
     let done = [Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0))];
     let mut tasks = Vec::new();
     for (tenant, count, done) in [(&many, 16, &done[0]), (&one, 1, &done[1])] {
@@ -79,6 +94,7 @@ fn companies_share_evenly_whatever_they_ask_for() {
             }));
         }
     }
+    drop(held);
     let count = |index: usize| done[index].load(Ordering::Relaxed);
     while count(0) + count(1) < 200 {
         std::thread::sleep(Duration::from_millis(5));
@@ -144,7 +160,9 @@ fn a_long_turn_makes_no_long_rest() {
 #[test]
 fn tasks_of_one_company_take_long_turns() {
     let lanes = lanes(1, usize::MAX);
-    let tenant = Tenants::default().of("company");
+    let tenants = Tenants::default();
+    let tenant = tenants.of("company");
+    let held = held(&lanes, &tenants);
     let turns = Arc::new(AtomicU64::new(0));
     let task = |count: u64| {
         let turns = turns.clone();
@@ -158,6 +176,7 @@ fn tasks_of_one_company_take_long_turns() {
         })
     };
     let tasks = [task(40), task(4), task(4)];
+    drop(held);
     let ended = tasks.map(|task| futures_executor(task).unwrap());
     let [long, first, second] = ended;
     assert_eq!((long, second - first), (48, 4), "{ended:?}");
@@ -221,7 +240,7 @@ fn tasks_of_one_company_wait_for_each_other() {
 fn what_is_given_up_holds_nothing() {
     let lanes = lanes(1, 1);
     let tenant = Tenants::default().of("company");
-    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let (end, ended) = mpsc::channel::<()>();
     let busy = lanes.call(&tenant, false, async move {
         let _ = ended.recv();
     });

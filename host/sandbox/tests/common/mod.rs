@@ -1,11 +1,14 @@
 //! What the sandbox's tests share: a sandbox in a temporary directory and sources for the guests.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod nobody;
+
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use souk_outbound::EgressPolicy;
 use souk_sandbox::{
     Compiler, Fault, Grant, Limits, Options, Output, PoolLimits, Query, Request, Sandbox, Scope,
@@ -46,7 +49,7 @@ pub async fn with_guest(wasm: &'static [u8]) -> TestSandbox {
     sandbox
 }
 
-pub async fn activate(sandbox: &Sandbox, wasm: &'static [u8]) {
+pub async fn activate(sandbox: &Sandbox, wasm: impl Into<Bytes>) {
     let info = sandbox.load(wasm, Scope::Platform).await.unwrap();
     sandbox
         .activate(&Scope::Platform, &info.name, &info.version)

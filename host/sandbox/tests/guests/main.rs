@@ -29,7 +29,7 @@ async fn a_good_connector_answers() {
         r#"[{"id":1,"label":"row 1","amount":1.5},{"id":2,"label":"row 2","amount":3.0},{"id":3,"label":"row 3","amount":4.5}]"#
     );
     let ping = sandbox
-        .run(&source, Request::Ping(Limits::new(10, 1000)), within(5))
+        .run(&source, Request::Ping(Limits::new(10, 1000)), within(20))
         .await
         .unwrap();
     assert_eq!(ping.rows, 1);

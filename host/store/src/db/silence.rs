@@ -120,7 +120,7 @@ mod tests {
     /// Who waits for an answer that does not come is told. Who asks again and again is not, nor who waits for something else.
     #[tokio::test]
     async fn only_an_answer_that_does_not_come_is_given_up() {
-        const WITHIN: Duration = Duration::from_millis(100);
+        const WITHIN: Duration = Duration::from_millis(500);
         let unanswered = async {
             let _asked = Asked::begin();
             std::future::pending::<Result<(), StoreError>>().await
@@ -130,8 +130,8 @@ mod tests {
         assert!(matches!(told, Err(StoreError::Unavailable(_))), "{told:?}");
         let answers = async {
             let asked = Asked::begin();
-            for _ in 0..4 {
-                tokio::time::sleep(WITHIN / 2).await;
+            for _ in 0..15 {
+                tokio::time::sleep(WITHIN / 10).await;
                 asked.again();
             }
             drop(asked);

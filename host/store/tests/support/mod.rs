@@ -80,7 +80,7 @@ pub async fn postgres() -> Store {
     let mut connection = loop {
         match <sqlx::AnyConnection as sqlx::Connection>::connect(&server).await {
             Ok(connection) => break connection,
-            Err(error) => assert!(begun.elapsed() < Duration::from_secs(10), "{error}"),
+            Err(error) => assert!(begun.elapsed() < Duration::from_secs(60), "{error}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
@@ -237,7 +237,7 @@ fn wait_for(server: &mut Child, port: u16) {
             "PostgreSQL ended at once"
         );
         assert!(
-            begun.elapsed() < Duration::from_secs(30),
+            begun.elapsed() < Duration::from_secs(120),
             "PostgreSQL does not accept"
         );
         std::thread::sleep(Duration::from_millis(20));

@@ -19,9 +19,13 @@ pub fn settings(user: &str, password: &str, database: &str) -> Settings {
 
 /// A session of the server's owner in this database.
 pub fn wire(server: &MariaDb, database: &str) -> Wire {
-    Wire::open(
-        server.port,
-        settings(&server.user, &server.password, database),
-    )
-    .unwrap()
+    wire_within(server, database, 5_000)
+}
+
+/// The same where statements have so long.
+pub fn wire_within(server: &MariaDb, database: &str, timeout_ms: u32) -> Wire {
+    let mut settings = settings(&server.user, &server.password, database);
+    let [usual, own] = [5_000, timeout_ms].map(|ms| format!(r#""statement_timeout_ms":{ms}"#));
+    settings.json = settings.json.replace(&usual, &own);
+    Wire::open(server.port, settings).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use crate::{LIMITS, ask, open, query, shop};
 use souk_sdk::{Error, Limits, Query, Request};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[test]
 fn limits_hold_while_rows_are_read() {
@@ -52,6 +52,7 @@ fn a_statement_ends_at_its_deadline() {
     )
     .unwrap_err();
     assert_eq!(error.code, "statement_timeout");
-    assert!(started.elapsed().as_millis() < 1_000);
+    // It would never end; a loaded machine gets two hundred times as long as it has.
+    assert!(started.elapsed() < Duration::from_secs(10));
     assert!(ask(&mut session, query("SELECT 1", vec![])).is_ok());
 }
