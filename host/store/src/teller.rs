@@ -13,6 +13,7 @@ mod answers;
 mod balance;
 mod balances;
 mod bookings;
+mod counters;
 mod hold;
 pub(crate) mod log_applier;
 mod poster;
@@ -35,9 +36,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 pub use balance::{Balance, HoldError};
+pub use counters::Asked;
 pub use hold::{Hold, HoldRequest};
 pub use posting::{IdempotencyEntry, PostError, Posted, Receipt};
-pub use recorder::Asked;
 
 /// Reserves, posts and records. Cheap to clone. One per store and process.
 #[derive(Clone)]
