@@ -12,9 +12,11 @@ mod allowances;
 mod answers;
 mod balance;
 mod balances;
+mod batch;
 mod bookings;
 mod counters;
 mod hold;
+mod item;
 pub(crate) mod log_applier;
 mod poster;
 mod posting;
@@ -28,6 +30,7 @@ use crate::executions::{Ended, Run};
 use crate::failures::Reason;
 use crate::times::Timed;
 use hold::{Keeper, Op, Release};
+use item::Item;
 use recorder::Recorder;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::CENTS_PER_CREDIT;
@@ -154,7 +157,7 @@ impl Teller {
 
     async fn send(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
         let (reply, answer) = oneshot::channel();
-        let item = poster::Item::new(hold, receipt, reply);
+        let item = Item::new(hold, receipt, reply);
         let closed = || PostError::NotBooked("the teller is closed".into());
         self.inner
             .posts
