@@ -38,7 +38,10 @@ pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// they take.
 pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(120);
 /// The same of the teller: a handful of statements, each of which waits for locks at most once.
-pub(crate) const TOLD_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(60);
+/// Of each of these statements: more than a lock is waited for. A network that has lost the connection is noticed while most of the holds of a batch are
+/// still there. One that waits for several locks, each nearly as long as it may, is undone and tried again.
+pub(super) const TOLD_EACH_WITHIN: Duration = ANSWERED_WITHIN;
 /// What somebody waits for is read in tenths of a second, one thing after the other: so long after the last of them it is not answered any more.
 pub const READ_WITHIN: Duration = Duration::from_secs(30);
 /// What nobody waits for, or reads whole tables: forgetting, counting, proving the books.

@@ -119,6 +119,9 @@ pub(super) fn answer(batch: Vec<Item>, outcomes: Vec<Committed>) {
 
 /// Answers everyone in a batch that is not, or of which that is not known.
 pub(super) fn fail(batch: Vec<Item>, failure: &Failure) {
+    if batch.is_empty() {
+        return;
+    }
     if let Some(unsaid) = said(&NOT_BOOKED) {
         tracing::error!(error = %failure.error, in_doubt = failure.in_doubt, charges = batch.len(), unsaid, "charges were not booked");
     }

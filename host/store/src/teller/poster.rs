@@ -15,7 +15,7 @@ use super::item::{Committed, Failure, Item, answer, fail, said};
 use super::log_applier::{self, Logged};
 use crate::bulk::ROWS_MAX;
 use crate::charge_log::AppendError;
-use crate::db::{self, Backlog, Db, Pen, TOLD_WITHIN, in_time};
+use crate::db::{self, Backlog, Db, Pen};
 use crate::error::StoreError;
 use souk_domain::throttle::Throttle;
 use std::time::{Duration, Instant};
@@ -25,6 +25,9 @@ use tokio::sync::{mpsc, oneshot};
 /// caller's patience and long enough for a PostgreSQL failover's quick cases.
 const TRIES_MAX: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
+/// A batch is not tried again so long after it was tried first: all other charges of this host wait behind it, and most of what was held for it has expired.
+/// A network that loses one connection after the other would take up all tries; whatever it swallows of the first, there is time for a second.
+const TRIED_WITHIN: Duration = Duration::from_secs(60);
 
 pub(super) enum Message {
     Post(Box<Item>),
@@ -94,17 +97,31 @@ impl Poster {
         match self.book(&batch).await {
             Ok(outcomes) => answer(batch, outcomes),
             Err(failure) if !failure.in_doubt && batch.len() > 1 && failure.error.is_refusal() => {
-                for item in batch {
-                    let single = [item];
-                    let result = self.book(&single).await;
-                    let single = Vec::from(single);
-                    match result {
-                        Ok(outcomes) => answer(single, outcomes),
-                        Err(failure) => fail(single, &failure),
-                    }
-                }
+                self.settle_each(batch).await;
             }
             Err(failure) => fail(batch, &failure),
+        }
+    }
+
+    /// Books the charges of a batch that was refused one by one. When the store goes away meanwhile, those that are left fail with the one that met that: each
+    /// would take as many tries as a batch, and all other charges wait.
+    async fn settle_each(&mut self, batch: Vec<Item>) {
+        let mut left = batch.into_iter();
+        while let Some(item) = left.next() {
+            let single = vec![item];
+            match self.book(&single).await {
+                Ok(outcomes) => answer(single, outcomes),
+                Err(failure) if failure.error.is_refusal() => fail(single, &failure),
+                Err(failure) => {
+                    fail(single, &failure);
+                    // Nothing was sent for them.
+                    let untried = Failure {
+                        in_doubt: false,
+                        ..failure
+                    };
+                    return fail(left.collect(), &untried);
+                }
+            }
         }
     }
 
@@ -184,7 +201,8 @@ impl Poster {
     async fn book(&mut self, batch: &[Item]) -> Result<Vec<Committed>, Failure> {
         let mut in_doubt = false;
         let mut pause = PAUSE;
-        for attempt in 1.. {
+        let begun = Instant::now();
+        for tries in 1.. {
             let failure = match self.attempt(batch, in_doubt).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(failure) => failure,
@@ -196,18 +214,17 @@ impl Poster {
             {
                 return Ok(outcomes);
             }
-            if attempt == TRIES_MAX || failure.error.is_refusal() {
+            if !is_tried_again(&failure.error, tries, begun.elapsed()) {
+                // Of what was never sent to be committed the books say nothing that is not known.
+                if !in_doubt {
+                    return Err(failure);
+                }
                 // A last look: a store that answers again can still say that nothing was booked.
-                return match self.read_back(batch).await {
-                    Ok(Some(outcomes)) if in_doubt => Ok(outcomes),
-                    Ok(_) => Err(Failure {
-                        error: failure.error,
-                        in_doubt: false,
-                    }),
-                    Err(_) => Err(Failure {
-                        error: failure.error,
-                        in_doubt,
-                    }),
+                let (found, error) = (self.read_back(batch).await, failure.error);
+                return match found {
+                    Ok(Some(outcomes)) => Ok(outcomes),
+                    Ok(None) => Err(error.into()),
+                    Err(_) => Err(Failure { error, in_doubt }),
                 };
             }
             if let Some(unsaid) = said(&TRIED_AGAIN) {
@@ -216,15 +233,15 @@ impl Poster {
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
-        unreachable!("the last attempt returns")
+        unreachable!("the last try returns")
     }
 
     /// Books the batch. `in_doubt`: an attempt before this one may have done so.
     async fn attempt(&mut self, batch: &[Item], in_doubt: bool) -> Result<Vec<Committed>, Failure> {
         let mut write = self.db.write_charges().await?;
-        let limit = write.limit(TOLD_WITHIN);
+        let patience = write.patience();
         let attempted = batch::write(&mut write, &self.keeper, &self.known, batch, in_doubt);
-        let attempted = in_time(limit, attempted).await;
+        let attempted = patience.with(attempted).await;
         let (outcomes, new, at) = match write.answered(attempted)? {
             Attempted::Found(outcomes) => return Ok(outcomes),
             Attempted::Written { outcomes, new, at } => (outcomes, new, at),
@@ -242,10 +259,16 @@ impl Poster {
     async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Committed>>, StoreError> {
         // The writer's connection: on SQLite no other could be sure to see what it saw last.
         let mut write = self.db.writers_view().await?;
-        let limit = write.limit(TOLD_WITHIN);
-        let found = in_time(limit, batch::find(&mut write, &self.keeper, batch)).await;
+        let patience = write.patience();
+        let found = batch::find(&mut write, &self.keeper, batch);
+        let found = patience.with(found).await;
         write.answered(found)
     }
+}
+
+/// Whether a batch that has failed with this is tried again, after so many tries in so much time.
+fn is_tried_again(error: &StoreError, tries: u32, took: Duration) -> bool {
+    !error.is_refusal() && tries < TRIES_MAX && took < TRIED_WITHIN
 }
 
 /// The charges that the buyers' balances cover, and those that only a defect can have made: they must not get into the books.
@@ -278,6 +301,18 @@ mod tests {
     use super::super::item::tests::item;
     use super::*;
     use souk_domain::ids::CompanyId;
+
+    /// What a store refuses is not tried again, nor what it does not answer again and again: whoever is charged next waits for that.
+    #[test]
+    fn tries_are_bounded_in_number_and_time() {
+        let silent = || StoreError::Unavailable("PostgreSQL does not answer".into());
+        let soon = Duration::from_secs(1);
+        assert!(is_tried_again(&silent(), 1, TRIED_WITHIN - soon));
+        assert!(is_tried_again(&StoreError::Busy, TRIES_MAX - 1, soon));
+        assert!(!is_tried_again(&silent(), 1, TRIED_WITHIN));
+        assert!(!is_tried_again(&silent(), TRIES_MAX, soon));
+        assert!(!is_tried_again(&StoreError::Conflict, 1, soon));
+    }
 
     /// What a balance does not cover is set apart; the others keep their order, and the balance stays as it is.
     #[test]

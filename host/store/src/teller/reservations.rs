@@ -7,7 +7,7 @@ use super::balance::HoldError;
 use super::hold::{Hold, HoldRequest, Op, Queue, Release};
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
-use crate::db::{self, ANSWERED_WITHIN, Db, TOLD_WITHIN, Write, in_time};
+use crate::db::{self, ANSWERED_WITHIN, Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
@@ -195,8 +195,9 @@ async fn change(
         return Ok(Vec::new());
     }
     let mut write = db.write_holds().await?;
-    let limit = write.limit(TOLD_WITHIN);
-    let decisions = in_time(limit, decide(&mut write, requests, releases)).await;
+    let patience = write.patience();
+    let decisions = decide(&mut write, requests, releases);
+    let decisions = patience.with(decisions).await;
     let decisions = write.answered(decisions)?;
     write.commit().await?;
     Ok(decisions)
