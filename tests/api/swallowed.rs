@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::cut_commits::CommitWire;
-use souk_tests::{Company, PgCluster, Receiver, souk};
+use souk_tests::{Company, PgCluster, Receiver, TestHost, souk};
 
 use crate::charges::slow_asset;
 use crate::cut_commits::runs::execute;
@@ -85,6 +85,58 @@ async fn take_off(company: &Company) {
     let answer = company.client.post(&path, json!({}));
     let answer = tokio::time::timeout(GIVEN_UP_WITHIN, answer).await;
     answer.expect("its turn comes").expect(404);
+}
+
+/// What was done is not done again while a network swallows that its answer is kept: its claim does not lapse meanwhile.
+#[tokio::test]
+async fn an_answer_that_is_being_kept_keeps_its_claim() {
+    /// A claim is renewed every ten seconds; what is swallowed of a transaction is given up after two minutes.
+    const RENEWED_WITHIN: Duration = Duration::from_secs(60);
+    let cluster = PgCluster::shared().await;
+    let wire = CommitWire::to(cluster.port).await;
+    let database = cluster.database("SELECT 1").await;
+    // What is said within TLS nobody else can read.
+    let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
+    let host = TestHost::builder().arg("--database-url", url);
+    let host = host.start().await;
+    let company = host.company("making").await;
+    let path = company.path("/api-keys");
+    let make = async || {
+        let header = [("idempotency-key", "once")];
+        let body = json!({"name": "made once"});
+        company.client.post_with(&path, &header, body).await
+    };
+    let first = async {
+        // Once it is known what becomes of its answer.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        make().await
+    };
+    tokio::select! {
+        answer = first => panic!("it was answered: {}", answer.body),
+        () = swallowed(&wire, "SET status = $1, location") => {}
+    }
+    // As if it had been kept for a minute without a word of its host.
+    let store = cluster.client(&database).await;
+    let age =
+        "UPDATE idempotency SET expires_at = 1 WHERE idempotency_key = 'once' AND status IS NULL";
+    let aged = store.execute(age, &[]).await.expect("the claim");
+    assert_eq!(aged, 1);
+    let begun = Instant::now();
+    let held = "SELECT expires_at > 1 FROM idempotency WHERE idempotency_key = 'once'";
+    while !store
+        .query_one(held, &[])
+        .await
+        .expect("it")
+        .get::<_, bool>(0)
+    {
+        assert!(begun.elapsed() < RENEWED_WITHIN, "{}", host.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    make().await.expect_error(409, "IDEMPOTENCY_IN_PROGRESS");
+    let all = company.client.get(&path).await.expect(200);
+    let all = all.at("/data").as_array().cloned().unwrap_or_default();
+    let made = all.iter().filter(|key| key["name"] == "made once");
+    assert_eq!(made.count(), 1);
 }
 
 /// What goes on to its end when its client hangs up has one: who changes what runs is told in time of his question that is swallowed, and neither he nor

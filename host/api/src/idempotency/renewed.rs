@@ -1,5 +1,5 @@
 //! Claims of requests that are at work. Whoever asks again with the key of one that has lapsed has it done a second time, beside the first: so it
-//! does not lapse while its operation is at work, however long that takes. Start reading at [`meanwhile`].
+//! does not lapse while its operation is at work, nor while its answer is being kept, however long that takes. Start reading at [`meanwhile`].
 
 use crate::state::ApiState;
 use souk_domain::time::Timestamp;
