@@ -87,6 +87,40 @@ async fn take_off(company: &Company) {
     answer.expect("its turn comes").expect(404);
 }
 
+/// What is shown of what was made is read before that is committed: a question that is swallowed behind the commit would be told as a failure, and whoever
+/// asks again with the same key would have it made again.
+#[tokio::test]
+async fn a_product_is_made_once_whatever_is_swallowed_behind_it() {
+    let (wire, host) = host().await;
+    let seller = host.company(&unique("making")).await;
+    let connection = seller.postgres(PgCluster::shared().await, "postgres").await;
+    let (assets, endpoints) = (seller.path("/assets"), seller.path("/endpoints"));
+    let asset = json!({
+        "connection_id": connection, "asset_type": "CALCULATION", "result_type": "number",
+        "name": "made once", "sql_logic": "SELECT 1",
+    });
+    let endpoint = json!({
+        "connection_id": connection, "name": "made once",
+        "sql_logic": "SELECT 1 AS one", "fields": [{"name": "one"}], "order_by": ["one"],
+    });
+    for (path, body) in [(&assets, asset), (&endpoints, endpoint)] {
+        let make = async || {
+            let header = [("idempotency-key", "once")];
+            seller.client.post_with(path, &header, body.clone()).await
+        };
+        wire.swallow_question_alone("WHERE p.id = $1");
+        let first = make().await;
+        // Where there was none, one of what follows is none of those.
+        wire.swallow_question_alone("there is none");
+        let again = make().await.expect(201);
+        let all = seller.client.get(path).await.expect(200);
+        let all = all.at("/data").as_array().cloned().unwrap_or_default();
+        let made = all.iter().filter(|one| one["name"] == "made once");
+        assert_eq!(made.count(), 1, "{path}");
+        assert_eq!(first.expect(201).body, again.body);
+    }
+}
+
 /// What was done is not done again while a network swallows that its answer is kept: its claim does not lapse meanwhile.
 #[tokio::test]
 async fn an_answer_that_is_being_kept_keeps_its_claim() {
