@@ -110,6 +110,38 @@ async fn who_hangs_up_keeps_the_place_of_what_a_server_goes_on_with() {
     assert!(asleep < OF_COMPANY, "{asleep} beside the next");
 }
 
+const COMPUTES: &str = "SELECT CAST(pg_sleep(600) AS TEXT) AS slept";
+const COMPUTING: &str = "
+    SELECT COUNT(*) AS n
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT CAST(pg_sleep(600)%'";
+
+/// What a server computes by a connection that was thrown away, since nobody waits for it any more, ends with that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_computed_by_a_connection_that_is_thrown_away_ends() {
+    let store = postgres().await;
+    let computes = async {
+        let mut read = store.db.read().await?;
+        sqlx::query(COMPUTES).execute(&mut *read).await?;
+        Ok::<_, StoreError>(())
+    };
+    let is_computing = async {
+        while number(&store.db, COMPUTING).await == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = computes => panic!("{ended:?}"),
+        () = is_computing => {}
+    }
+    let begun = Instant::now();
+    while number(&store.db, COMPUTING).await > 0 {
+        assert!(begun.elapsed() < GIVEN_BACK_WITHIN, "it goes on");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 const UNHEARD: &str = "SELECT CAST(7 AS BIGINT) AS unheard";
 
 /// Does `work` until what it asks is swallowed; then nobody waits for it any more.
