@@ -212,29 +212,37 @@ async fn a_question_that_is_swallowed_holds_no_turn_for_good() {
 /// A host whose question is swallowed while it starts ends and says why, so that whoever started it can do so again.
 #[tokio::test]
 async fn a_start_whose_question_is_swallowed_ends() {
-    let cluster = PgCluster::shared().await;
-    let wire = CommitWire::to(cluster.port).await;
-    let database = cluster.database("SELECT 1").await;
-    // What is said within TLS nobody else can read.
-    let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
-    let directory = tempfile::tempdir().expect("a directory");
-    let data = directory.path().to_string_lossy();
-    wire.swallow_question("FROM connectors ORDER BY created_at");
-    let serve = [
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        &data,
-        "--database-url",
-        &url,
+    let asked = [
+        // Whether there must be a master key.
+        ("SELECT value FROM settings", "PostgreSQL does not answer"),
+        (
+            "FROM connectors ORDER BY created_at",
+            "the connectors cannot start",
+        ),
     ];
-    // It loads all connectors before, which may have to be compiled.
-    let ended = tokio::time::timeout(3 * GIVEN_UP_WITHIN, souk(&serve, &[])).await;
-    let told = ended
-        .expect("it ends")
-        .refused("the connectors cannot start");
-    assert_eq!(wire.cuts(), 1, "{}", told.err);
+    for (statement, why) in asked {
+        let cluster = PgCluster::shared().await;
+        let wire = CommitWire::to(cluster.port).await;
+        let database = cluster.database("SELECT 1").await;
+        // What is said within TLS nobody else can read.
+        let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().to_string_lossy();
+        wire.swallow_question_alone(statement);
+        let serve = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            &data,
+            "--database-url",
+            &url,
+        ];
+        // It loads all connectors before the second one, which may have to be compiled.
+        let ended = tokio::time::timeout(3 * GIVEN_UP_WITHIN, souk(&serve, &[])).await;
+        let told = ended.expect("it ends").refused(why);
+        assert_eq!(wire.cuts(), 1, "{}", told.err);
+    }
 }
 
 /// Who invites somebody is not kept waiting for good by what is looked up for the mail: without it the link is in the answer.
