@@ -121,10 +121,11 @@ async fn a_product_is_made_once_whatever_is_swallowed_behind_it() {
     }
 }
 
-/// What was done is not done again while a network swallows that its answer is kept: its claim does not lapse meanwhile.
+/// What was done is not done again while a network swallows that its answer is kept: its claim does not lapse meanwhile, also where one of its renewals is
+/// swallowed, too.
 #[tokio::test]
 async fn an_answer_that_is_being_kept_keeps_its_claim() {
-    /// A claim is renewed every ten seconds; what is swallowed of a transaction is given up after two minutes.
+    /// A claim is renewed every ten seconds, and a renewal given up after ten; what else is swallowed of a transaction, after two minutes.
     const RENEWED_WITHIN: Duration = Duration::from_secs(60);
     let cluster = PgCluster::shared().await;
     let wire = CommitWire::to(cluster.port).await;
@@ -149,6 +150,7 @@ async fn an_answer_that_is_being_kept_keeps_its_claim() {
         answer = first => panic!("it was answered: {}", answer.body),
         () = swallowed(&wire, "SET status = $1, location") => {}
     }
+    swallowed(&wire, "SET expires_at = $1").await;
     // As if it had been kept for a minute without a word of its host.
     let store = cluster.client(&database).await;
     let age =
