@@ -42,7 +42,8 @@ async fn given(settings: &Settings, db: &Db) -> Result<Sealer> {
     let key = match found {
         Some(key) => key,
         None => {
-            if let Some(needed) = resealing::key_in_use(&mut *db.read().await?).await? {
+            let needed = db.ask(async |db| resealing::key_in_use(db).await);
+            if let Some(needed) = needed.await? {
                 bail!(
                     "the master key is missing: this store was sealed with one (fingerprint {needed}); restore {}, or give it in SOUK_MASTER_KEY",
                     file.display()

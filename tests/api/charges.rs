@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::hosts::MASTER_KEY;
 use crate::{LEAGUE, host, unique};
@@ -82,6 +84,41 @@ async fn a_run_pays_the_price_it_was_admitted_with() {
     assert_eq!(charged(&run(0).await.unwrap().expect(200)), 9);
     assert_eq!(charged(&running.await.unwrap().expect(200)), 7);
     assert_eq!(buyer.balance().await, 100 - 7 - 2 - 9 - 7);
+}
+
+/// What a body takes to arrive does not count against what is held for its run: where holds are rows, the run would have been for nothing.
+#[tokio::test]
+async fn a_body_that_is_long_on_its_way_takes_nothing_off_its_hold() {
+    // A hold outlives its run's time by ten seconds.
+    const TIMEOUT: Duration = Duration::from_secs(8);
+    const ON_ITS_WAY: Duration = Duration::from_secs(19);
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let host = TestHost::builder().arg("--database-url", &url);
+    let host = host.start().await;
+    let (seller, buyer) = (host.company("seller").await, host.buyer("buyer", 10).await);
+    let asset = slow_asset(&seller, cluster, 3).await;
+    let path = seller.path(&format!("/assets/{asset}"));
+    let timeout = json!({"timeout_ms": TIMEOUT.as_millis() as u64});
+    seller.client.patch(&path, timeout).await.expect(200);
+
+    let address = host.base_url.trim_start_matches("http://");
+    // Long enough for a hold whose time is over to be given back.
+    let body = json!({"params": {"seconds": 4}}).to_string();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: {address}\r\nx-api-key: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        buyer.path(&format!("/assets/{asset}/execute")),
+        buyer.key,
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    tokio::time::sleep(ON_ITS_WAY).await;
+    stream.write_all(body.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert_eq!(buyer.credits().await, (7, 0));
 }
 
 /// Hosts that share a store charge a retried run once, whichever of them is asked, and also after the one that ran it is gone.

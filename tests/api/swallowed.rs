@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::cut_commits::CommitWire;
-use souk_tests::{Company, PgCluster, Receiver, souk};
+use souk_tests::{Company, PgCluster, Receiver, TestHost, souk};
 
 use crate::charges::slow_asset;
 use crate::cut_commits::runs::execute;
@@ -87,6 +87,94 @@ async fn take_off(company: &Company) {
     answer.expect("its turn comes").expect(404);
 }
 
+/// What is shown of what was made is read before that is committed: a question that is swallowed behind the commit would be told as a failure, and whoever
+/// asks again with the same key would have it made again.
+#[tokio::test]
+async fn a_product_is_made_once_whatever_is_swallowed_behind_it() {
+    let (wire, host) = host().await;
+    let seller = host.company(&unique("making")).await;
+    let connection = seller.postgres(PgCluster::shared().await, "postgres").await;
+    let (assets, endpoints) = (seller.path("/assets"), seller.path("/endpoints"));
+    let asset = json!({
+        "connection_id": connection, "asset_type": "CALCULATION", "result_type": "number",
+        "name": "made once", "sql_logic": "SELECT 1",
+    });
+    let endpoint = json!({
+        "connection_id": connection, "name": "made once",
+        "sql_logic": "SELECT 1 AS one", "fields": [{"name": "one"}], "order_by": ["one"],
+    });
+    for (path, body) in [(&assets, asset), (&endpoints, endpoint)] {
+        let make = async || {
+            let header = [("idempotency-key", "once")];
+            seller.client.post_with(path, &header, body.clone()).await
+        };
+        wire.swallow_question_alone("WHERE p.id = $1");
+        let first = make().await;
+        // Where there was none, one of what follows is none of those.
+        wire.swallow_question_alone("there is none");
+        let again = make().await.expect(201);
+        let all = seller.client.get(path).await.expect(200);
+        let all = all.at("/data").as_array().cloned().unwrap_or_default();
+        let made = all.iter().filter(|one| one["name"] == "made once");
+        assert_eq!(made.count(), 1, "{path}");
+        assert_eq!(first.expect(201).body, again.body);
+    }
+}
+
+/// What was done is not done again while a network swallows that its answer is kept: its claim does not lapse meanwhile, also where one of its renewals is
+/// swallowed, too.
+#[tokio::test]
+async fn an_answer_that_is_being_kept_keeps_its_claim() {
+    /// A claim is renewed every ten seconds, and a renewal given up after ten; what else is swallowed of a transaction, after two minutes.
+    const RENEWED_WITHIN: Duration = Duration::from_secs(60);
+    let cluster = PgCluster::shared().await;
+    let wire = CommitWire::to(cluster.port).await;
+    let database = cluster.database("SELECT 1").await;
+    // What is said within TLS nobody else can read.
+    let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
+    let host = TestHost::builder().arg("--database-url", url);
+    let host = host.start().await;
+    let company = host.company("making").await;
+    let path = company.path("/api-keys");
+    let make = async || {
+        let header = [("idempotency-key", "once")];
+        let body = json!({"name": "made once"});
+        company.client.post_with(&path, &header, body).await
+    };
+    let first = async {
+        // Once it is known what becomes of its answer.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        make().await
+    };
+    tokio::select! {
+        answer = first => panic!("it was answered: {}", answer.body),
+        () = swallowed(&wire, "SET status = $1, location") => {}
+    }
+    swallowed(&wire, "SET expires_at = $1").await;
+    // As if it had been kept for a minute without a word of its host.
+    let store = cluster.client(&database).await;
+    let age =
+        "UPDATE idempotency SET expires_at = 1 WHERE idempotency_key = 'once' AND status IS NULL";
+    let aged = store.execute(age, &[]).await.expect("the claim");
+    assert_eq!(aged, 1);
+    let begun = Instant::now();
+    let held = "SELECT expires_at > 1 FROM idempotency WHERE idempotency_key = 'once'";
+    while !store
+        .query_one(held, &[])
+        .await
+        .expect("it")
+        .get::<_, bool>(0)
+    {
+        assert!(begun.elapsed() < RENEWED_WITHIN, "{}", host.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    make().await.expect_error(409, "IDEMPOTENCY_IN_PROGRESS");
+    let all = company.client.get(&path).await.expect(200);
+    let all = all.at("/data").as_array().cloned().unwrap_or_default();
+    let made = all.iter().filter(|key| key["name"] == "made once");
+    assert_eq!(made.count(), 1);
+}
+
 /// What goes on to its end when its client hangs up has one: who changes what runs is told in time of his question that is swallowed, and neither he nor
 /// who hangs up meanwhile keeps others from changing something.
 #[tokio::test]
@@ -126,29 +214,37 @@ async fn a_question_that_is_swallowed_holds_no_turn_for_good() {
 /// A host whose question is swallowed while it starts ends and says why, so that whoever started it can do so again.
 #[tokio::test]
 async fn a_start_whose_question_is_swallowed_ends() {
-    let cluster = PgCluster::shared().await;
-    let wire = CommitWire::to(cluster.port).await;
-    let database = cluster.database("SELECT 1").await;
-    // What is said within TLS nobody else can read.
-    let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
-    let directory = tempfile::tempdir().expect("a directory");
-    let data = directory.path().to_string_lossy();
-    wire.swallow_question("FROM connectors ORDER BY created_at");
-    let serve = [
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        &data,
-        "--database-url",
-        &url,
+    let asked = [
+        // Whether there must be a master key.
+        ("SELECT value FROM settings", "PostgreSQL does not answer"),
+        (
+            "FROM connectors ORDER BY created_at",
+            "the connectors cannot start",
+        ),
     ];
-    // It loads all connectors before, which may have to be compiled.
-    let ended = tokio::time::timeout(3 * GIVEN_UP_WITHIN, souk(&serve, &[])).await;
-    let told = ended
-        .expect("it ends")
-        .refused("the connectors cannot start");
-    assert_eq!(wire.cuts(), 1, "{}", told.err);
+    for (statement, why) in asked {
+        let cluster = PgCluster::shared().await;
+        let wire = CommitWire::to(cluster.port).await;
+        let database = cluster.database("SELECT 1").await;
+        // What is said within TLS nobody else can read.
+        let url = format!("{}?sslmode=disable", cluster.url_by(wire.port, &database));
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().to_string_lossy();
+        wire.swallow_question_alone(statement);
+        let serve = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            &data,
+            "--database-url",
+            &url,
+        ];
+        // It loads all connectors before the second one, which may have to be compiled.
+        let ended = tokio::time::timeout(3 * GIVEN_UP_WITHIN, souk(&serve, &[])).await;
+        let told = ended.expect("it ends").refused(why);
+        assert_eq!(wire.cuts(), 1, "{}", told.err);
+    }
 }
 
 /// Who invites somebody is not kept waiting for good by what is looked up for the mail: without it the link is in the answer.

@@ -71,9 +71,19 @@ struct Plan {
 struct Planned {
     fate: Fate,
     statement: &'static str,
-    of_commit: bool,
+    meant: Meant,
     /// The server is out of reach from then on.
     stays_away: bool,
+}
+
+/// What is meant by a statement.
+#[derive(Clone, Copy)]
+enum Meant {
+    /// The commit of its transaction.
+    Commit,
+    Statement,
+    /// In no transaction.
+    StatementAlone,
 }
 
 impl CommitWire {
@@ -124,10 +134,19 @@ impl CommitWire {
 
     /// Of the connection on which the next statement with this text is executed neither side hears anything more.
     pub fn swallow_question(&self, statement: &'static str) {
+        self.unheard(statement, Meant::Statement);
+    }
+
+    /// The same of one that stands in no transaction.
+    pub fn swallow_question_alone(&self, statement: &'static str) {
+        self.unheard(statement, Meant::StatementAlone);
+    }
+
+    fn unheard(&self, statement: &'static str, meant: Meant) {
         *self.plan.planned() = Some(Planned {
             fate: Fate::Unheard,
             statement,
-            of_commit: false,
+            meant,
             stays_away: false,
         });
     }
@@ -136,7 +155,7 @@ impl CommitWire {
         *self.plan.planned() = Some(Planned {
             fate,
             statement,
-            of_commit: true,
+            meant: Meant::Commit,
             stays_away,
         });
     }
@@ -169,14 +188,15 @@ impl Plan {
         let Planned {
             fate,
             statement,
-            of_commit,
+            meant,
             stays_away,
         } = (*next)?;
         let (last, before) = statements.split_last()?;
         let has = |text: &Vec<u8>| contains(text, statement.as_bytes());
-        let is_meant = match of_commit {
-            true => commits(last) && before.iter().any(has),
-            false => has(last),
+        let is_meant = match meant {
+            Meant::Commit => commits(last) && before.iter().any(has),
+            Meant::Statement => has(last),
+            Meant::StatementAlone => has(last) && !is_open(before),
         };
         if !is_meant {
             return None;
@@ -356,6 +376,13 @@ impl Dialogue {
 
 fn commits(text: &[u8]) -> bool {
     text.trim_ascii().eq_ignore_ascii_case(b"COMMIT")
+}
+
+/// Whether what these statements have begun, if it was a transaction, has not ended.
+fn is_open(statements: &[Vec<u8>]) -> bool {
+    let begun = |text: &Vec<u8>| text.starts_with(b"BEGIN");
+    let ended = |text: &Vec<u8>| commits(text) || text.starts_with(b"ROLLBACK");
+    statements.first().is_some_and(begun) && !statements.iter().any(ended)
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

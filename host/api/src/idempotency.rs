@@ -357,16 +357,17 @@ pub(crate) async fn respond(mounted: &Arc<Mounted>, request: Request, state: Api
         let response = mounted.answer(request, state.clone());
         let state = state.clone();
         async move {
-            let response = match once.ticket() {
-                Some(ticket) => renewed::meanwhile(&state, ticket, response).await,
-                None => response.await,
+            let Some(ticket) = once.ticket() else {
+                return Ok(response.await);
             };
-            match once.ticket() {
-                Some(ticket) if !(once.is_kept() && response.status().is_success()) => {
-                    keep(&state, ticket, response).await
+            let kept = async {
+                let response = response.await;
+                match once.is_kept() && response.status().is_success() {
+                    true => Ok(response),
+                    false => keep(&state, ticket, response).await,
                 }
-                _ => Ok(response),
-            }
+            };
+            renewed::meanwhile(&state, ticket, kept).await
         }
     };
     match once(&state, &caller, keyed, handle).await {

@@ -219,7 +219,8 @@ pub(crate) async fn hold(
         execution: execution.clone(),
         buyer: payer.company.clone(),
         amount: price.credits,
-        expires_at: payer.now.after(sold.timeout + HOLD_GRACE),
+        // From now: the body may have been minutes on its way.
+        expires_at: app.clock.now().after(sold.timeout + HOLD_GRACE),
     };
     let hold = app
         .teller

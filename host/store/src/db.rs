@@ -18,13 +18,14 @@ use crate::changes::{self, Change, Changes, CreditListener};
 use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 pub(crate) use backlog::{Backlog, Pen};
-use connecting::{prepare, quiet};
+use connecting::{prepare, quiet, wish};
 pub(crate) use doubt::{Outcome, number_of};
 use lines::{Lines, Place};
-pub(crate) use postgres::{ANSWERED_WITHIN, TOLD_WITHIN};
+pub(crate) use postgres::ANSWERED_WITHIN;
 pub use postgres::{READ_WITHIN, SWEPT_WITHIN};
 pub use reads::{Read, hold, holding};
-pub(crate) use silence::{answered, in_time};
+pub(crate) use silence::answered;
+use silence::in_time;
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, Executor};
@@ -203,7 +204,12 @@ impl Db {
                 .max_connections(options.connections)
                 .acquire_timeout(options.patience)
                 .test_before_acquire(true)
-                .after_connect(move |connection, _| Box::pin(prepare(connection, settings)))
+                .after_connect(move |connection, _| {
+                    Box::pin(async move {
+                        prepare(connection, settings).await?;
+                        wish(connection, postgres::WISHED).await
+                    })
+                })
         };
         let readers = pool(postgres::EACH).connect_with(connect.clone()).await?;
         let writers = pool(postgres::WRITER).connect_lazy_with(connect.clone());

@@ -12,8 +12,11 @@ mod allowances;
 mod answers;
 mod balance;
 mod balances;
+mod batch;
 mod bookings;
+mod counters;
 mod hold;
+mod item;
 pub(crate) mod log_applier;
 mod poster;
 mod posting;
@@ -27,6 +30,7 @@ use crate::executions::{Ended, Run};
 use crate::failures::Reason;
 use crate::times::Timed;
 use hold::{Keeper, Op, Release};
+use item::Item;
 use recorder::Recorder;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::CENTS_PER_CREDIT;
@@ -35,9 +39,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 pub use balance::{Balance, HoldError};
+pub use counters::Asked;
 pub use hold::{Hold, HoldRequest};
 pub use posting::{IdempotencyEntry, PostError, Posted, Receipt};
-pub use recorder::Asked;
 
 /// Reserves, posts and records. Cheap to clone. One per store and process.
 #[derive(Clone)]
@@ -153,7 +157,7 @@ impl Teller {
 
     async fn send(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
         let (reply, answer) = oneshot::channel();
-        let item = poster::Item::new(hold, receipt, reply);
+        let item = Item::new(hold, receipt, reply);
         let closed = || PostError::NotBooked("the teller is closed".into());
         self.inner
             .posts

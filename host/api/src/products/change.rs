@@ -36,7 +36,8 @@ pub async fn create<K: Offered>(
     K::possible(api, caller, &id, &written, None).await?;
 
     let slug = written.slug.clone();
-    for attempt in 1.. {
+    let mut attempt = 1;
+    let data = loop {
         let mut is_taken = false;
         let created = api.db().write(async |write| -> Result<_, Problem> {
             let (company, now) = (caller.company(), caller.now());
@@ -53,17 +54,18 @@ pub async fn create<K: Offered>(
             if let Some(credits) = credits {
                 price::set(write, caller, id.as_ref(), credits, now).await?;
             }
-            Ok(())
+            // Not behind the commit: whoever is told that this has failed makes another one.
+            show(write, caller, &id).await
         });
         match created.await {
-            Ok(()) => break,
+            Ok(data) => break data,
             Err(_) if is_taken && !slug_given && attempt < SLUG_TRIES => {
-                written.slug = slugs::numbered(&slug, attempt + 1);
+                attempt += 1;
+                written.slug = slugs::numbered(&slug, attempt);
             }
             Err(error) => return Err(error),
         }
-    }
-    let data = show(&mut *api.db().read().await?, caller, &id).await?;
+    };
     let kind = K::TYPE.as_str();
     Ok(Created {
         location: format!("/companies/{}/{kind}s/{id}", caller.company()),

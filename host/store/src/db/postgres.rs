@@ -23,6 +23,11 @@ pub(super) const EACH: &[&str] = &[
     "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; SET tcp_user_timeout = '60s'",
 ];
 
+/// Likewise, where the server can (from version 14 on, on most systems). One that computes looks every ten seconds whether its client is still there: what is
+/// asked by a connection that is thrown away ends soon behind it, or whoever gives up again and again would have the server compute for one more each time.
+pub(super) const WISHED: &str = "
+    SELECT set_config(name, '10s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'";
+
 /// The same of one that writes. Between two statements of a transaction the host only computes, or waits for a reader, which its patience ends by then,
 /// too. Locks are waited for longer than that, so that whoever meets those of a connection that was lost goes on behind it; migrations wait for
 /// theirs as long as it takes.
@@ -38,7 +43,10 @@ pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// they take.
 pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(120);
 /// The same of the teller: a handful of statements, each of which waits for locks at most once.
-pub(crate) const TOLD_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(60);
+/// Of each of these statements: more than a lock is waited for. A network that has lost the connection is noticed while most of the holds of a batch are
+/// still there. One that waits for several locks, each nearly as long as it may, is undone and tried again.
+pub(super) const TOLD_EACH_WITHIN: Duration = ANSWERED_WITHIN;
 /// What somebody waits for is read in tenths of a second, one thing after the other: so long after the last of them it is not answered any more.
 pub const READ_WITHIN: Duration = Duration::from_secs(30);
 /// What nobody waits for, or reads whole tables: forgetting, counting, proving the books.

@@ -1,6 +1,6 @@
 //! A connection for reading, and the place of whoever reads by it: so many of one company, say, read at a time. A statement that nobody waits for any
-//! more goes on to its end, so a place is not free until every connection is back by which its owner has read. Knows no companies. Start reading at
-//! [`holding`].
+//! more goes on to its end, so a place is not free until every connection is back by which its owner has read, or was thrown away, which ends what a server
+//! does by it. Knows no companies. Start reading at [`holding`].
 
 use super::postgres::ANSWERED_WITHIN;
 use super::silence::{Asked, give_back, in_time, silent};

@@ -1,9 +1,9 @@
-//! A server that does not answer any more, because a network has lost the connection, say. Whoever reads by it is told so in time, and the connection
-//! takes up no place in its pool for good. What begins, ends and writes has limits of its own ([`postgres`](super::postgres)).
+//! A server that does not answer any more, because a network has lost the connection, say. Whoever reads by it, and the teller, are told so in time, and the
+//! connection takes up no place in its pool for good. What begins, ends and writes else has limits of its own ([`postgres`](super::postgres)).
 //!
 //! Refuses to know statements: of a connection it knows when it was last given to somebody who asks by it. Start reading at [`answered`].
 
-use super::postgres::GIVEN_BACK_WITHIN;
+use super::postgres::{GIVEN_BACK_WITHIN, TOLD_EACH_WITHIN, TOLD_WITHIN};
 use crate::error::StoreError;
 use parking_lot::Mutex;
 use sqlx::Any;
@@ -27,9 +27,14 @@ tokio::task_local! {
 pub(super) struct Asked(Mutex<Instant>);
 
 impl Asked {
-    /// Now for the first time.
+    /// Now for the first time, by somebody who says himself how long he waits.
+    pub fn now() -> Arc<Asked> {
+        Arc::new(Asked(Mutex::new(Instant::now())))
+    }
+
+    /// The same by somebody who reads.
     pub fn begin() -> Arc<Asked> {
-        let asked = Arc::new(Asked(Mutex::new(Instant::now())));
+        let asked = Asked::now();
         // Elsewhere nobody is told: whoever reads there has a limit of his own, or ends with the process.
         let _ = ASKED.try_with(|all| all.borrow_mut().push(Arc::downgrade(&asked)));
         asked
@@ -39,9 +44,13 @@ impl Asked {
         *self.0.lock() = Instant::now();
     }
 
+    fn at(&self) -> Instant {
+        *self.0.lock()
+    }
+
     /// So long ago that nobody waits for its connection any more.
     pub fn is_overdue(&self) -> bool {
-        self.0.lock().elapsed() >= GIVEN_BACK_WITHIN
+        self.at().elapsed() >= GIVEN_BACK_WITHIN
     }
 }
 
@@ -67,34 +76,64 @@ pub(crate) async fn answered<T, E: From<StoreError>>(
     within: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    let watched = async {
-        let mut work = pin!(work);
-        let mut alarm: Option<Pin<Box<Sleep>>> = None;
-        let watch = poll_fn(|context| {
-            if let Poll::Ready(done) = work.as_mut().poll(context) {
-                return Poll::Ready(done);
-            }
-            let Some(asked) = ASKED.with(|all| oldest(&mut all.borrow_mut())) else {
-                return Poll::Pending;
-            };
-            let until = asked + within;
-            let alarm = alarm.get_or_insert_with(|| Box::pin(sleep_until(until)));
-            if alarm.deadline() != until {
-                alarm.as_mut().reset(until);
-            }
-            let rings = alarm.as_mut().poll(context);
-            rings.map(|()| Err(StoreError::from(silent()).into()))
-        });
-        watch.await
-    };
-    ASKED.scope(RefCell::default(), watched).await
+    let since = || ASKED.with(|all| oldest(&mut all.borrow_mut()));
+    let done = ASKED.scope(RefCell::default(), heard(within, since, work));
+    match done.await {
+        Some(done) => done,
+        None => Err(StoreError::from(silent()).into()),
+    }
+}
+
+/// What becomes of `work`, unless what was `asked` then is not answered for so long.
+async fn heard<T>(
+    within: Duration,
+    asked: impl Fn() -> Option<Instant>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = pin!(work);
+    let mut alarm: Option<Pin<Box<Sleep>>> = None;
+    let watch = poll_fn(|context| {
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(done));
+        }
+        let Some(asked) = asked() else {
+            return Poll::Pending;
+        };
+        let until = asked + within;
+        let alarm = alarm.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if alarm.deadline() != until {
+            alarm.as_mut().reset(until);
+        }
+        alarm.as_mut().poll(context).map(|()| None)
+    });
+    watch.await
 }
 
 /// When the first of those was asked that have not been given back.
 fn oldest(all: &mut Vec<Weak<Asked>>) -> Option<Instant> {
     all.retain(|asked| asked.strong_count() > 0);
     let asked = all.iter().filter_map(Weak::upgrade);
-    asked.map(|asked| *asked.0.lock()).min()
+    asked.map(|asked| asked.at()).min()
+}
+
+/// How long the teller waits for what it does in one transaction: [`TOLD_WITHIN`] for all of it, [`TOLD_EACH_WITHIN`] for each answer. For a store of this
+/// host's own, which always answers, as long as it takes.
+pub(crate) struct Patience(Option<Arc<Asked>>);
+
+impl Patience {
+    /// `asked`: by the transaction's connection, if a server answers.
+    pub(super) fn of(asked: Option<Arc<Asked>>) -> Patience {
+        Patience(asked)
+    }
+
+    /// What becomes of `work`, if it does not end before that.
+    pub(crate) async fn with<T>(self, work: impl Future<Output = T>) -> Option<T> {
+        let Some(asked) = self.0 else {
+            return Some(work.await);
+        };
+        let each = heard(TOLD_EACH_WITHIN, || Some(asked.at()), work);
+        in_time(Some(TOLD_WITHIN), each).await.flatten()
+    }
 }
 
 /// Gives a connection back as it would be by itself, which is when whatever it was asked has ended; one to a server in time, or it is thrown away.

@@ -1,7 +1,7 @@
 //! A transaction: the right to begin one, what is noted while it runs, and how it ends.
 
 use super::backlog::Pen;
-use super::silence::{give_back, in_time, silent};
+use super::silence::{Asked, Patience, give_back, in_time, silent};
 use super::{postgres, sqlite};
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, BalanceChange, Changes, Topic};
@@ -88,6 +88,7 @@ impl Turn {
             touched: Vec::new(),
             credited: Vec::new(),
             stage: Stage::Before,
+            asked: shared.then(Asked::now),
             is_lost: false,
             place: None,
             _pen: pen,
@@ -176,6 +177,8 @@ pub struct Write {
     touched: Vec<(Topic, String)>,
     credited: Vec<(CompanyId, BalanceChange)>,
     stage: Stage,
+    /// When its connection was asked last, if a server answers.
+    asked: Option<Arc<Asked>>,
     /// The server does not answer.
     is_lost: bool,
     /// Of whoever gives it up, until a server has undone it.
@@ -196,12 +199,18 @@ impl Write {
         self.shared.then_some(of_server)
     }
 
+    /// How long the teller waits for what it does in this transaction.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::of(self.asked.clone())
+    }
+
     /// Whoever has this place has it until this transaction has ended, whether or not he waits for that.
     pub(super) fn keep(&mut self, place: Option<Arc<OwnedSemaphorePermit>>) {
         self.place = place;
     }
 
-    /// What was done in this transaction [in time](in_time). A connection that does not answer is thrown away, and nothing of it is committed.
+    /// What was done in this transaction [in time](in_time), or with [patience](Write::patience). A connection that does not answer is thrown away, and
+    /// nothing of it is committed.
     pub(crate) fn answered<T, E: From<StoreError>>(
         &mut self,
         done: Option<Result<T, E>>,
@@ -335,6 +344,9 @@ impl Deref for Write {
 
 impl DerefMut for Write {
     fn deref_mut(&mut self) -> &mut AnyConnection {
+        if let Some(asked) = &self.asked {
+            asked.again();
+        }
         match self.session.get_mut() {
             Some(connection) => connection,
             None => unreachable!("a transaction has its connection until it ends"),

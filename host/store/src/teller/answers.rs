@@ -1,6 +1,6 @@
 //! Answers that are kept for a retry with the same `Idempotency-Key`, in the commit of their charge.
 
-use super::poster::Item;
+use super::item::Item;
 use super::posting::IdempotencyEntry;
 use crate::bulk::Bulk;
 use crate::db::Write;

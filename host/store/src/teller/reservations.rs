@@ -7,7 +7,7 @@ use super::balance::HoldError;
 use super::hold::{Hold, HoldRequest, Op, Queue, Release};
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
-use crate::db::{self, ANSWERED_WITHIN, Db, TOLD_WITHIN, Write, in_time};
+use crate::db::{self, ANSWERED_WITHIN, Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
@@ -38,8 +38,18 @@ fn queue(waiting_max: usize) -> (Queue, mpsc::UnboundedReceiver<Op>) {
     (Queue { ops, places }, waiting)
 }
 
-/// Reserves through the task. Who comes when too many wait already is told so at once.
+/// Reserves through the task, while that is of use: what outlasts the run that it is for is given back. (A moment is waited for in any case.)
 pub(super) async fn reserve(queue: &Queue, request: HoldRequest) -> Result<Hold, HoldError> {
+    let of_use = request.expires_at.since(db::now());
+    reserve_within(of_use.max(ANSWERED_WITHIN), queue, request).await
+}
+
+/// The same within this time. Who comes when too many wait already is told so at once.
+async fn reserve_within(
+    limit: Duration,
+    queue: &Queue,
+    request: HoldRequest,
+) -> Result<Hold, HoldError> {
     let closed = || StoreError::Unavailable("the teller is closed".into());
     let place = queue.places.clone().try_acquire_owned();
     let place = place.map_err(|_| StoreError::Busy)?;
@@ -50,7 +60,11 @@ pub(super) async fn reserve(queue: &Queue, request: HoldRequest) -> Result<Hold,
         place,
     };
     queue.ops.send(op).map_err(|_| closed())?;
-    answer.await.map_err(|_| closed())?
+    match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => answer.map_err(|_| closed())?,
+        // For whoever has gone nothing is reserved, or it is given back.
+        Err(_) => Err(StoreError::Busy.into()),
+    }
 }
 
 async fn run(db: Db, ops: mpsc::WeakUnboundedSender<Op>, mut queue: mpsc::UnboundedReceiver<Op>) {
@@ -195,8 +209,9 @@ async fn change(
         return Ok(Vec::new());
     }
     let mut write = db.write_holds().await?;
-    let limit = write.limit(TOLD_WITHIN);
-    let decisions = in_time(limit, decide(&mut write, requests, releases)).await;
+    let patience = write.patience();
+    let decisions = decide(&mut write, requests, releases);
+    let decisions = patience.with(decisions).await;
     let decisions = write.answered(decisions)?;
     write.commit().await?;
     Ok(decisions)
@@ -278,6 +293,23 @@ mod tests {
             amount: Credits::new(7).unwrap(),
             expires_at: db::now().after(Duration::from_secs(60)),
         }
+    }
+
+    /// Nobody waits for longer than what is reserved is of use, however long the store stands still.
+    #[tokio::test]
+    async fn nobody_waits_for_what_is_of_no_use_any_more() {
+        // Of a task that stands still.
+        let (queue, mut waiting) = queue(1);
+        let told = reserve_within(Duration::from_millis(50), &queue, request());
+        let told = tokio::time::timeout(Duration::from_secs(60), told).await;
+        let told = told.expect("it is told");
+        let is_told = matches!(told, Err(HoldError::Store(StoreError::Busy)));
+        assert!(is_told, "{told:?}");
+        let gone = waiting.recv().await;
+        let Some(Op::Reserve { reply, .. }) = gone else {
+            panic!("it waited")
+        };
+        assert!(reply.is_closed());
     }
 
     /// As many wait as may, with those who have hung up; who comes then is told to try again, and what is given back gets in all the same. Who comes

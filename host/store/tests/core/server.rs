@@ -4,11 +4,13 @@
 #[path = "../../../../tests/src/cut_commits.rs"]
 mod cut_commits;
 
-use crate::support::{company, postgres};
+use crate::support::{Store, assert_settled, company, market, open, postgres};
 use cut_commits::CommitWire;
 use souk_domain::actors::Actor;
 use souk_store::audit::{self, Act, ActedBy};
+use souk_store::executions::Billing;
 use souk_store::founding::Founded;
+use souk_store::teller::{Receipt, Teller};
 use souk_store::{Db, Fields, OpenOptions, StoreError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -108,6 +110,38 @@ async fn who_hangs_up_keeps_the_place_of_what_a_server_goes_on_with() {
     assert!(asleep < OF_COMPANY, "{asleep} beside the next");
 }
 
+const COMPUTES: &str = "SELECT CAST(pg_sleep(600) AS TEXT) AS slept";
+const COMPUTING: &str = "
+    SELECT COUNT(*) AS n
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT CAST(pg_sleep(600)%'";
+
+/// What a server computes by a connection that was thrown away, since nobody waits for it any more, ends with that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_computed_by_a_connection_that_is_thrown_away_ends() {
+    let store = postgres().await;
+    let computes = async {
+        let mut read = store.db.read().await?;
+        sqlx::query(COMPUTES).execute(&mut *read).await?;
+        Ok::<_, StoreError>(())
+    };
+    let is_computing = async {
+        while number(&store.db, COMPUTING).await == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = computes => panic!("{ended:?}"),
+        () = is_computing => {}
+    }
+    let begun = Instant::now();
+    while number(&store.db, COMPUTING).await > 0 {
+        assert!(begun.elapsed() < GIVEN_BACK_WITHIN, "it goes on");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 const UNHEARD: &str = "SELECT CAST(7 AS BIGINT) AS unheard";
 
 /// Does `work` until what it asks is swallowed; then nobody waits for it any more.
@@ -126,15 +160,45 @@ async fn hang_up(wire: &CommitWire, work: impl Future<Output = Result<(), StoreE
     }
 }
 
-/// Of a connection that a network has lost the place in its pool is free again, though whoever used it has hung up.
-#[tokio::test]
-async fn a_lost_connection_takes_up_no_place_for_good() {
-    let store = postgres().await;
+/// A statement of the teller's is answered within 15 seconds, all of them within 60; a loaded machine takes longer.
+const BOOKED_WITHIN: Duration = Duration::from_secs(50);
+
+/// A wire to the store's server, and the store's address behind it.
+async fn behind_a_wire(store: &Store) -> (CommitWire, String) {
     let (server, rest) = store.url.rsplit_once(':').unwrap();
     let (port, database) = rest.split_once('/').unwrap();
     let wire = CommitWire::to(port.parse().unwrap()).await;
     // What is said within TLS nobody else can read.
     let url = format!("{server}:{}/{database}?sslmode=disable", wire.port);
+    (wire, url)
+}
+
+/// A charge whose statement a network swallows is booked by another connection, once, while what was held for it is there: a server that says nothing for
+/// longer than it waits for a lock is not waited for.
+#[tokio::test]
+async fn a_charge_that_is_swallowed_is_booked_by_another_connection() {
+    let store = postgres().await;
+    let (wire, url) = behind_a_wire(&store).await;
+    let behind = open(&url).await;
+    let market = market(&store.db, 10).await;
+    let teller = Teller::open(&behind).await.unwrap();
+    market.charge(&teller, 1).await;
+    let run = market.run(Billing::Charged);
+    let hold = market.hold(&teller, 4, &run).await.unwrap();
+    wire.swallow_question("INSERT INTO transactions");
+    let (begun, idempotency) = (Instant::now(), None);
+    let posted = teller.post(hold, Receipt { run, idempotency }).await;
+    assert_eq!(wire.cuts(), 1);
+    assert!(begun.elapsed() < BOOKED_WITHIN, "{:?}", begun.elapsed());
+    assert_eq!(posted.expect("booked").balance_credits, Some(5));
+    assert_settled(&store.db, &teller).await;
+}
+
+/// Of a connection that a network has lost the place in its pool is free again, though whoever used it has hung up.
+#[tokio::test]
+async fn a_lost_connection_takes_up_no_place_for_good() {
+    let store = postgres().await;
+    let (wire, url) = behind_a_wire(&store).await;
     let options = OpenOptions {
         connections: 1,
         ..OpenOptions::new(url)

@@ -1,6 +1,6 @@
 //! What a charge books, and what happens when it cannot be booked.
 
-use crate::support::{assert_settled, later, market, open, sqlite, stores};
+use crate::support::{assert_settled, later, market, open, postgres, sqlite, stores};
 use souk_domain::ids::CompanyId;
 use souk_store::executions::{self, Billing, RecentUse};
 use souk_store::ledger::{self, Account};
@@ -8,6 +8,7 @@ use souk_store::reconciliation::{FindingKind, reconcile};
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{Balance, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Part, StoreError, db, idempotency};
+use std::time::{Duration, Instant};
 
 /// A charge takes from the buyer, gives 80 percent to the seller and 20 to the platform, and is on both statements.
 #[tokio::test]
@@ -191,6 +192,47 @@ async fn a_bad_charge_fails_alone() {
         drop(read);
         market.charge(&teller, 1).await;
     }
+}
+
+/// Where the store takes nothing any more while the charges of a batch are tried one by one, those that are left fail with the first that met that: whoever
+/// is charged next would wait for all of their tries, each of which may take its time.
+#[tokio::test]
+async fn what_a_store_does_not_take_is_not_tried_for_each_of_a_batch() {
+    const AWAY: i64 = 60;
+    // One charge is tried for three quarters of a second; so many would take 45.
+    const WITHIN: Duration = Duration::from_secs(20);
+    let store = postgres().await;
+    let market = market(&store.db, 1_000).await;
+    let teller = Teller::open(&store.db).await.unwrap();
+    for sql in [
+        "CREATE FUNCTION refuse() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN
+             IF NEW.rows_returned = 2 THEN RAISE EXCEPTION ''refused''; END IF;
+             IF NEW.rows_returned = 3 THEN RAISE EXCEPTION ''away'' USING ERRCODE = ''53200''; END IF;
+             RETURN NEW;
+         END'",
+        "CREATE TRIGGER refuses BEFORE INSERT ON executions FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ] {
+        let made = store.db.write(async |write| -> Result<(), StoreError> {
+            sqlx::query(sql).execute(&mut **write).await?;
+            Ok(())
+        });
+        made.await.unwrap();
+    }
+    let mut posts = Vec::new();
+    for number in 0..=AWAY {
+        let mut run = market.run(Billing::Charged);
+        run.rows = if number == 0 { 2 } else { 3 };
+        let hold = market.hold(&teller, 1, &run).await.unwrap();
+        let idempotency = None;
+        posts.push(teller.post(hold, Receipt { run, idempotency }));
+    }
+    let begun = Instant::now();
+    for told in futures_util::future::join_all(posts).await {
+        assert!(matches!(told, Err(PostError::NotBooked(_))), "{told:?}");
+    }
+    assert_eq!(market.charge(&teller, 1).await.balance_credits, Some(999));
+    assert!(begun.elapsed() < WITHIN, "{:?}", begun.elapsed());
+    assert_settled(&store.db, &teller).await;
 }
 
 /// The answer to a request with an idempotency key is kept in the commit of its charge; a claim that was taken over is not charged.
