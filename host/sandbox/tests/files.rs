@@ -126,4 +126,64 @@ async fn real_files_compute_for_nobody() {
     }
     let traps = sandbox.connectors()[0].traps_total;
     assert_eq!(traps, 0, "what is stopped is no trap");
+    a_damaged_file_is_told(&sandbox).await;
+    is_answered(&sandbox, &source).await;
+}
+
+/// What its reader ends by, and the connector with it, is told so that the owner of the connection knows what to do.
+async fn a_damaged_file_is_told(sandbox: &Sandbox) {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("t.parquet"), beyond_its_dictionary()).unwrap();
+    let source = Arc::new(Source {
+        connection: "con_2".into(),
+        grant: Grant::Directory(directory.path().to_owned()),
+        settings_json: r#"{"database":"t.parquet"}"#.into(),
+        ..(*source("files")).clone()
+    });
+    let counted = query("SELECT count(*) FROM t");
+    let counted = sandbox.run(&source, counted, within(20)).await.unwrap();
+    assert_eq!(counted.cell(0, 0).as_i64(), Some(1));
+    let read = query("SELECT u FROM t");
+    let fault = sandbox.run(&source, read, within(20)).await.unwrap_err();
+    assert_eq!(
+        (fault.blame, fault.kind),
+        (Blame::Connector, FaultKind::Trapped),
+        "{fault:?}"
+    );
+    let detail = fault.detail.unwrap();
+    let first = detail.lines().next().unwrap();
+    assert!(first.contains("a file may be damaged"), "{detail}");
+    assert!(first.contains("Write the file anew"), "{detail}");
+    assert!(detail.contains("panicked"), "{detail}");
+}
+
+/// A file of Parquet with one row of four bytes, the eighth of a dictionary that has one: no header says so.
+fn beyond_its_dictionary() -> Vec<u8> {
+    let dictionary = [0x15, 4, 0x15, 8, 0x15, 8, 0x4c, 0x15, 2, 0x15, 0, 0, 0];
+    let numbers = [
+        0x15, 0, 0x15, 6, 0x15, 6, 0x2c, 0x15, 2, 0x15, 0x10, 0x15, 6, 0x15, 6, 0, 0,
+    ];
+    let schema = [
+        0x15, 2, 0x19, 0x2c, 0x48, 1, b'm', 0x15, 2, 0, 0x15, 0x0e, 0x15, 8, 0x15, 0, 0x18, 1,
+        b'u', 0, 0x16, 2,
+    ];
+    let column = [
+        0x19, 0x1c, 0x19, 0x1c, 0x26, 0, 0x1c, 0x15, 0x0e, 0x19, 0x15, 0x10, 0x19, 0x18, 1, b'u',
+        0x15, 0, 0x16, 2, 0x16, 0x4a, 0x16, 0x4a, 0x26, 0x2a, 0x26, 8, 0, 0, 0x16, 0x4a, 0x16, 2,
+        0, 0,
+    ];
+    let length = u32::try_from(schema.len() + column.len()).unwrap();
+    [
+        &b"PAR1"[..],
+        &dictionary,
+        b"once",
+        &numbers,
+        // Eight bits each, and once the number 7.
+        &[8, 2, 7],
+        &schema,
+        &column,
+        &length.to_le_bytes(),
+        b"PAR1",
+    ]
+    .concat()
 }
