@@ -19,6 +19,7 @@ mod moments;
 mod places;
 mod sets;
 mod spans;
+pub mod widened;
 
 use crate::computed::quotients::quotient;
 use crate::computed::{Task, call};
@@ -65,7 +66,9 @@ fn rewritten(part: Expr, schema: &DFSchema) -> Planned<Transformed<Expr>> {
         }) => divided(left, right, schema),
         Expr::ScalarFunction(call) if call.name() == "date_part" => taken(call, schema),
         Expr::ScalarFunction(call) if call.name() == "date_trunc" => truncated(call, schema),
-        Expr::Between(between) => within(between, schema),
+        Expr::Between(between) => within(between, |side, operator, end| {
+            compared(side, operator, end, schema)
+        }),
         Expr::InList(list) => listed(list, schema),
         Expr::Case(case) => chosen(case, schema),
         Expr::ScalarFunction(call) if CHOOSING.contains(&call.name()) => called(call, schema),
@@ -267,12 +270,15 @@ fn written(value: &Expr) -> Option<ScalarValue> {
     }
 }
 
-/// Each end by itself.
-fn within(between: &Between, schema: &DFSchema) -> Option<Expr> {
+/// Each end by itself, as it is compared.
+fn within(
+    between: &Between,
+    compared: impl Fn(&Expr, Operator, &Expr) -> Option<Expr>,
+) -> Option<Expr> {
     let side = between.expr.as_ref();
     let (low, high) = (between.low.as_ref(), between.high.as_ref());
-    let from = compared(side, Operator::GtEq, low, schema);
-    let to = compared(side, Operator::LtEq, high, schema);
+    let from = compared(side, Operator::GtEq, low);
+    let to = compared(side, Operator::LtEq, high);
     if from.is_none() && to.is_none() {
         return None;
     }

@@ -15,7 +15,7 @@ use datafusion::arrow::compute::kernels::numeric::{add, div, mul, neg, rem, sub}
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
-use datafusion::error::Result as Planned;
+use datafusion::error::{DataFusionError, Result as Planned};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
@@ -302,7 +302,20 @@ fn computed(step: Operator, left: &ColumnarValue, right: &ColumnarValue) -> Plan
         Operator::Divide => div,
         _ => rem,
     };
-    apply(left, right, kernel)
+    apply(left, right, kernel).map_err(|error| {
+        let is_too_large = matches!(
+            &error,
+            DataFusionError::ArrowError(error, _)
+                if matches!(**error, ArrowError::ArithmeticOverflow(_))
+        );
+        match is_too_large {
+            true => {
+                let told = errors::number_too_large().detail(error.strip_backtrace());
+                errors::through(told)
+            }
+            false => error,
+        }
+    })
 }
 
 /// The same of a column, or of a value that is that of each row.

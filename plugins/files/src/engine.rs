@@ -2,6 +2,7 @@
 
 use crate::averages;
 use crate::clock::Clock;
+use crate::comparisons::widened::Widened;
 use crate::errors;
 use crate::exact::Exact;
 use crate::files::Opened;
@@ -24,7 +25,7 @@ use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::registry::FunctionRegistry;
-use datafusion::optimizer::Optimizer;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
@@ -149,6 +150,8 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         ONCE => Arc::new(OnceIfSure(rule)),
         _ => rule,
     });
+    let widened: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(Widened);
+    let rules = std::iter::once(widened).chain(rules);
     let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(OfPairs);
     let steps = PhysicalOptimizer::new().rules;
     let mut state = SessionStateBuilder::new_with_default_features()

@@ -6,11 +6,40 @@ use datafusion::error::DataFusionError;
 use std::error::Error as StdError;
 use std::fmt;
 
-use souk_sdk::Error;
+use souk_sdk::{Error, ErrorClass};
 
 /// An error of the contract where a library wants one of the standard library's.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Told(Error);
+
+/// Where Parquet is filtered while it is read, errors are written down instead of handed on; ours are found again between these, which nothing
+/// has that is quoted there: it is written `\u{1}`.
+const MARK: char = '\u{1}';
+
+impl fmt::Debug for Told {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = &self.0;
+        match error.class {
+            ErrorClass::Source => {
+                write!(
+                    formatter,
+                    "{MARK}{}{MARK}{}{MARK}",
+                    error.code, error.message
+                )
+            }
+            _ => write!(formatter, "Told({error:?})"),
+        }
+    }
+}
+
+/// The connector's own error in what was written down of one.
+fn told_in(text: &str) -> Option<Error> {
+    let mut parts = text.split(MARK).skip(1);
+    let (code, message) = (parts.next()?, parts.next()?);
+    // What follows on its end.
+    parts.next()?;
+    Some(Error::source_failed(code, message))
+}
 
 impl fmt::Display for Told {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,18 +102,33 @@ pub fn of_statement(error: &DataFusionError) -> Error {
         return told;
     }
     let root = error.find_root();
-    classify(root).detail(root.strip_backtrace())
+    let text = root.strip_backtrace();
+    match in_filter(root, &text).and_then(told_in) {
+        Some(told) => told,
+        None => classify(root, &text).detail(text),
+    }
 }
 
-/// What a filter meets while Parquet is read comes as a text that begins so.
+/// What a filter meets while Parquet is read comes as a text that begins so, in which what is quoted is written as in a program.
 const IN_FILTER: &str = "Error evaluating filter predicate";
+
+/// What it is, where it is not a value that says so.
+fn in_filter<'t>(root: &DataFusionError, text: &'t str) -> Option<&'t str> {
+    let is_of_parquet = match root {
+        DataFusionError::ParquetError(_) => true,
+        DataFusionError::ArrowError(error, _) => matches!(**error, ArrowError::ParquetError(_)),
+        _ => false,
+    };
+    let (_, error) = text.split_once(IN_FILTER)?;
+    is_of_parquet.then_some(error)
+}
+
 const OVERFLOW: &str = "ArithmeticOverflow";
 
-fn classify(root: &DataFusionError) -> Error {
-    let text = root.to_string();
+fn classify(root: &DataFusionError, text: &str) -> Error {
     if text.contains(IN_FILTER) {
         return match text.contains(OVERFLOW) {
-            true => number_too_large(),
+            true => of_overflow(text),
             false => failed_at_a_value(),
         };
     }
@@ -104,7 +148,7 @@ fn classify(root: &DataFusionError) -> Error {
         DataFusionError::ArrowError(error, _)
             if matches!(**error, ArrowError::ArithmeticOverflow(_)) =>
         {
-            number_too_large()
+            of_overflow(text)
         }
         DataFusionError::ArrowError(..) => failed_at_a_value(),
         // What DataFusion calls a bug is none of the source's.
@@ -112,6 +156,23 @@ fn classify(root: &DataFusionError) -> Error {
             Error::internal("engine_failed", "the statement met a mistake of DataFusion")
         }
         _ => Error::source_failed("statement_failed", "the statement failed"),
+    }
+}
+
+/// By what moments of coarser units are multiplied where they become finer ones.
+const UNITS: [&str; 3] = ["1000", "1000000", "1000000000"];
+
+/// What Arrow says that it multiplied: where whole numbers are, `computed` has told it already.
+fn of_overflow(text: &str) -> Error {
+    let numbers = text.split_once("Overflow happened on: ");
+    let numbers = numbers.and_then(|(_, numbers)| numbers.split_once(" * "));
+    let is_moment = numbers.is_some_and(|(moment, rest)| {
+        let by = rest.split(|sign: char| !sign.is_ascii_digit()).next();
+        moment.parse::<i64>().is_ok() && by.is_some_and(|by| UNITS.contains(&by))
+    });
+    match is_moment {
+        true => moment_beyond_nanoseconds(),
+        false => number_too_large(),
     }
 }
 
@@ -213,6 +274,14 @@ pub fn moment_out_of_range() -> Error {
     Error::source_failed(
         "value_out_of_range",
         "the statement makes a moment of a number of seconds that is outside of what nanoseconds reach (1677 to 2262): to_timestamp_seconds(CAST(… AS bigint))",
+    )
+}
+
+/// A moment becomes one in nanoseconds, by a cast or beside such a one, which do not reach its year.
+fn moment_beyond_nanoseconds() -> Error {
+    Error::source_failed(
+        "value_out_of_range",
+        "the statement makes nanoseconds of a moment that these do not reach (1677 to 2262): CAST(… AS timestamp(6)) it, or what is in nanoseconds beside it",
     )
 }
 

@@ -18,6 +18,7 @@ use crate::errors;
 use crate::floats;
 use crate::guards;
 use crate::plans;
+use crate::reaches;
 use crate::types;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -165,27 +166,35 @@ fn opaque(cast: Expr) -> Expr {
     call(Task::Opaque, vec![cast])
 }
 
-/// Whether a cast makes one value of several, or puts them into another order.
+/// Whether a cast makes one value of several, puts them into another order or moves them: what clocks show into a zone other than UTC, which
+/// DataFusion takes off as if it did not. Of decimals of hundreds (`Decimal128(5, -2)`) it takes each, and divides by zero.
 fn is_lossy(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     let Ok(kind) = value.get_type(schema) else {
         return false;
     };
-    let (from, to) = (plain(&kind), plain(to));
-    let is_lossy = match to {
-        DataType::Time32(_) | DataType::Time64(_) => matches!(from, DataType::Timestamp(..)),
-        DataType::Boolean => from.is_numeric(),
-        to => matches!((places(from), places(to)), (Some(from), Some(to)) if to < from),
+    let is_lossy = match (plain(&kind), plain(to)) {
+        (DataType::Timestamp(..), DataType::Time32(_) | DataType::Time64(_)) => true,
+        (DataType::Timestamp(_, None), DataType::Timestamp(_, zone)) => {
+            !reaches::is_utc(zone.as_ref())
+        }
+        (from, DataType::Boolean) => from.is_numeric(),
+        (from, DataType::Binary | DataType::LargeBinary) => from.is_integer(),
+        (from, to) => {
+            let places = (places(from), places(to));
+            matches!(places, (Some(from), Some(to)) if to < from || from < 0)
+        }
     };
     is_lossy && !plans::is_of_no_row(value)
 }
 
-/// How many digits exact numbers have behind their point.
+/// How many digits exact numbers have behind their point, and moments, which are numbers of their units.
 fn places(kind: &DataType) -> Option<i8> {
     match kind {
         DataType::Decimal32(_, places)
         | DataType::Decimal64(_, places)
         | DataType::Decimal128(_, places)
         | DataType::Decimal256(_, places) => Some(*places),
+        DataType::Timestamp(..) => Some(0),
         kind => kind.is_integer().then_some(0),
     }
 }

@@ -27,6 +27,8 @@ mod ignored;
 mod intervals;
 mod memory;
 mod ordered;
+#[cfg(target_family = "wasm")]
+mod panics;
 mod parameters;
 mod pieces;
 mod plans;
@@ -85,6 +87,8 @@ impl Machine for Session {
     }
 
     fn open(settings: Settings) -> Result<Session, Error> {
+        #[cfg(target_family = "wasm")]
+        panics::advise();
         Session::open_in(Path::new(DIRECTORY), &settings)
     }
 

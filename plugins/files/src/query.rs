@@ -367,7 +367,8 @@ fn batch_rows(engine: &Engine, plan: &LogicalPlan) -> Result<usize, Error> {
 }
 
 async fn begin(state: &SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
-    let plan = guards::guarded(state.optimize(&plan)?)?;
+    let plan = comparisons::widened::exact(state.optimize(&plan)?)?.data;
+    let plan = guards::guarded(plan)?;
     let planner = state.query_planner();
     let physical = planner.create_physical_plan(&plan, state).await?;
     execute_stream(physical, state.task_ctx())

@@ -6,6 +6,7 @@ mod csv;
 mod delta;
 mod footers;
 mod json;
+mod kinds;
 mod lines;
 mod moment;
 mod numbers;

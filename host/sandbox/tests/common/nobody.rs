@@ -81,7 +81,7 @@ pub async fn is_computed_for(
 }
 
 /// The next request is answered at once.
-async fn is_answered(sandbox: &Sandbox, source: &Arc<Source>, rows: i64) {
+pub async fn is_answered(sandbox: &Sandbox, source: &Arc<Source>, rows: i64) {
     let begun = Instant::now();
     let count = query("SELECT count(*), max(n) FROM t");
     let output = sandbox.run(source, count, within(20)).await.unwrap();

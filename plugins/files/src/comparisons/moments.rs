@@ -287,7 +287,8 @@ fn is_clear(zone: Option<&Arc<str>>, its_zone: Option<&Arc<str>>) -> bool {
     zone.is_some() || is_utc(its_zone)
 }
 
-fn units(moment: &ScalarValue) -> Option<i64> {
+/// A moment in its own unit.
+pub fn units(moment: &ScalarValue) -> Option<i64> {
     match moment {
         ScalarValue::TimestampSecond(units, _)
         | ScalarValue::TimestampMillisecond(units, _)
@@ -297,7 +298,7 @@ fn units(moment: &ScalarValue) -> Option<i64> {
     }
 }
 
-fn moment(unit: TimeUnit, units: i64, zone: Option<Arc<str>>) -> ScalarValue {
+pub fn moment(unit: TimeUnit, units: i64, zone: Option<Arc<str>>) -> ScalarValue {
     match unit {
         TimeUnit::Second => ScalarValue::TimestampSecond(Some(units), zone),
         TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(units), zone),

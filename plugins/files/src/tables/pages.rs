@@ -8,7 +8,7 @@ use souk_sdk::Error;
 /// One page, unpacked. Writers make pages of a megabyte or so.
 const PAGE_BYTES_MAX: u64 = 96 << 20;
 const LIST_VALUES_MAX: u64 = 16 << 20;
-/// How deep the structures of a page's header nest.
+/// How deep the structures of a page's header, or of a footer, nest.
 const DEPTH_MAX: usize = 8;
 
 /// How deep structures and lists of a schema nest.
@@ -32,14 +32,25 @@ pub fn check_schema(footer: &[u8]) -> Result<(), Error> {
     }
 }
 
+/// The lists of a footer have as many elements as they say: whoever reads it makes room for so many before the first.
+pub fn check_lists(footer: &[u8]) -> Result<(), Error> {
+    let whole = Header::new(footer).skip(STRUCTURE, 0);
+    whole.ok_or_else(|| broken("its footer says that it has more than it has"))
+}
+
 /// A page, as its header says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageSize {
+    /// Where it begins in what was read, and how long it is there, with its header.
+    pub start: u64,
+    pub length: u64,
     /// What it unpacks to.
     pub bytes: u64,
     /// NULLs included; those of a dictionary are none.
     pub values: u64,
     pub is_dictionary: bool,
+    /// Its values are numbers of those in the dictionary.
+    pub is_of_dictionary: bool,
     /// Its texts have lengths that are written as differences: what they are together is in the page.
     pub is_delta: bool,
 }
@@ -92,9 +103,11 @@ fn of_rows(pages: &[PageSize], rows: u64) -> u64 {
 }
 
 /// Goes from page to page through bytes that are pages from their first on to their last. A page of a column in lists may be one row.
-pub fn check_pages(mut bytes: &[u8], is_in_list: bool) -> Result<Vec<PageSize>, Error> {
+pub fn check_pages(whole: &[u8], is_in_list: bool) -> Result<Vec<PageSize>, Error> {
     let mut all = Vec::new();
+    let mut bytes = whole;
     while !bytes.is_empty() {
+        let start = whole.len() - bytes.len();
         let mut header = Header::new(bytes);
         header.structure(0).ok_or_else(no_page)?;
         let rest = header.bytes;
@@ -104,13 +117,27 @@ pub fn check_pages(mut bytes: &[u8], is_in_list: bool) -> Result<Vec<PageSize>, 
         if unpacked > PAGE_BYTES_MAX || is_in_list && header.values > LIST_VALUES_MAX {
             return Err(page_too_large());
         }
+        // Its reader goes by the type, and takes on trust that levels are as long as it says, and that behind them something stands.
+        let is_of_dictionary = OF_DICTIONARY.contains(&header.encoding);
+        let has_nothing = header.kind == DATA_PAGE_V2 && header.levels == unpacked;
+        let is_cut = header.levels > unpacked.min(packed) || is_of_dictionary && has_nothing;
+        if header.page_type.checked_add(DATA_PAGE) != Some(header.kind) || is_cut {
+            return Err(broken("a page of it is not what its header says"));
+        }
         let packed = usize::try_from(packed).map_err(|_| no_page())?;
         bytes = rest.get(packed..).ok_or_else(no_page)?;
+        // Which nobody reads.
+        if header.kind == INDEX_PAGE {
+            continue;
+        }
         let is_dictionary = header.kind == DICTIONARY_PAGE;
         all.push(PageSize {
+            start: start as u64,
+            length: (whole.len() - start - bytes.len()) as u64,
             bytes: unpacked,
             values: if is_dictionary { 0 } else { header.values },
             is_dictionary,
+            is_of_dictionary,
             is_delta: DELTA_TEXTS.contains(&header.encoding),
         });
     }
@@ -155,17 +182,25 @@ struct Header<'a> {
     /// Unpacked, and as it lies in the file.
     sizes: [Option<u64>; 2],
     values: u64,
-    /// The field that the kind of page's own header is, and how its values are written.
+    /// What is said of the kind of page, the field that its own header is, of which there is one, and how its values are written.
+    page_type: i64,
     kind: i64,
     encoding: i64,
+    /// Bytes that levels take before they are unpacked, where the header says so.
+    levels: u64,
 }
 
-/// Fields of a page's header.
+/// A structure, among the types of Thrift's.
+const STRUCTURE: u8 = 12;
+/// Fields of a page's header, in the order of the types.
 const DATA_PAGE: i64 = 5;
+const INDEX_PAGE: i64 = 6;
 const DICTIONARY_PAGE: i64 = 7;
 const DATA_PAGE_V2: i64 = 8;
 /// `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`.
 const DELTA_TEXTS: [i64; 2] = [6, 7];
+/// `PLAIN_DICTIONARY` and `RLE_DICTIONARY`.
+const OF_DICTIONARY: [i64; 2] = [2, 8];
 
 impl<'a> Header<'a> {
     fn new(bytes: &'a [u8]) -> Header<'a> {
@@ -173,8 +208,10 @@ impl<'a> Header<'a> {
             bytes,
             sizes: [None; 2],
             values: 0,
+            page_type: 0,
             kind: 0,
             encoding: 0,
+            levels: 0,
         }
     }
 
@@ -193,16 +230,24 @@ impl<'a> Header<'a> {
                 0 => self.signed()?,
                 ahead => field.checked_add(ahead.into())?,
             };
-            if (depth, kind) == (0, 12) {
+            if (depth, kind) == (0, STRUCTURE) {
+                if self.kind != 0 {
+                    return None;
+                }
                 self.kind = field;
             }
             match (depth, field, kind) {
+                (0, 1, 5) => self.page_type = self.signed()?,
                 (0, 2, 5) => self.sizes[0] = Some(u64::try_from(self.signed()?).ok()?),
                 (0, 3, 5) => self.sizes[1] = Some(u64::try_from(self.signed()?).ok()?),
                 // In each kind of page's own header the first field.
                 (1, 1, 5) => self.values = u64::try_from(self.signed()?).ok()?,
                 (1, 2, 5) if self.kind == DATA_PAGE => self.encoding = self.signed()?,
                 (1, 4, 5) if self.kind == DATA_PAGE_V2 => self.encoding = self.signed()?,
+                (1, 5 | 6, 5) if self.kind == DATA_PAGE_V2 => {
+                    let levels = u64::try_from(self.signed()?).ok()?;
+                    self.levels = self.levels.checked_add(levels)?;
+                }
                 _ => self.skip(kind, depth)?,
             }
         }
@@ -273,8 +318,8 @@ impl<'a> Header<'a> {
                 self.take(len)
             }
             9 | 10 => self.list(depth),
-            12 => self.structure(depth + 1),
-            // Maps and what comes later: no header of a page has them.
+            STRUCTURE => self.structure(depth + 1),
+            // Maps and what comes later: no header of a page has them, and no footer.
             _ => None,
         }
     }
@@ -346,6 +391,8 @@ mod tests {
         let bytes: Vec<u64> = pages.iter().map(|page| page.bytes).collect();
         assert_eq!(bytes, [5, 0, 9]);
         assert_eq!(pages[0].values, 2);
+        let places: Vec<(u64, u64)> = pages.iter().map(|page| (page.start, page.length)).collect();
+        assert_eq!(places, [(0, 18), (18, 13), (31, 16)]);
         for bytes in [
             page(5, 5, 4),
             page(5, 5, 6),
@@ -371,6 +418,43 @@ mod tests {
         ];
         assert_eq!(check_pages(&many, false).unwrap()[0].bytes, 1);
         assert_eq!(check_pages(&many, true).unwrap_err().code, "page_too_large");
+    }
+
+    #[test]
+    fn pages_are_what_their_headers_say() {
+        // Of the second version: a value, how it is written, and the lengths of its levels, which are not packed.
+        let page = |unpacked: u8, packed: u8, encoding: u8, levels: [u8; 2]| {
+            let head = [0x15, 6, 0x15, unpacked << 1, 0x15, packed << 1, 0x5c];
+            let values = [0x15, 2, 0x15, 0, 0x15, 2, 0x15, encoding << 1];
+            let levels = [0x15, levels[0] << 1, 0x15, levels[1] << 1, 0, 0];
+            let body = vec![7; packed.into()];
+            [&head[..], &values[..], &levels[..], &body[..]].concat()
+        };
+        for (bytes, is_of_dictionary) in [
+            (page(5, 5, 0, [2, 3]), false),
+            (page(9, 5, 0, [2, 3]), false),
+            (page(6, 6, 8, [2, 3]), true),
+            (page(0, 0, 0, [0, 0]), false),
+        ] {
+            let pages = check_pages(&bytes, true).unwrap();
+            assert_eq!(pages[0].is_of_dictionary, is_of_dictionary, "{bytes:?}");
+        }
+        let one_kind = [0x15, 0, 0x15, 2, 0x15, 2, 0x2c, 0x15, 2, 0x15, 0, 0, 0, 7];
+        assert_eq!(check_pages(&one_kind, true).unwrap().len(), 1);
+        let two_kinds = [
+            0x15, 0, 0x15, 2, 0x15, 2, 0x2c, 0x15, 2, 0, 0x2c, 0x15, 2, 0, 0, 7,
+        ];
+        for bytes in [
+            page(5, 5, 0, [3, 3]),
+            page(9, 5, 0, [3, 3]),
+            page(5, 9, 0, [3, 3]),
+            page(5, 5, 8, [2, 3]),
+            two_kinds.to_vec(),
+            [&[0x15, 4][..], &one_kind[2..]].concat(),
+        ] {
+            let error = check_pages(&bytes, true).unwrap_err();
+            assert_eq!(error.code, "file_broken", "{bytes:?}");
+        }
     }
 
     #[test]

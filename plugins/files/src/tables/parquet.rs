@@ -3,15 +3,18 @@
 
 use super::delta;
 use super::footers;
-use super::pages::{PageSize, Together, broken, check_pages, check_schema, held_at_once, unfold};
-use super::places::{check_footer, have_rows, place};
+use super::kinds::check_kind;
+use super::pages::{
+    PageSize, Together, broken, check_lists, check_pages, check_schema, held_at_once, unfold,
+};
+use super::places::{are_as_said, are_behind_dictionary, check_footer, place};
 use super::{Known, batch_rows, named, same_schema};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
 use crate::types;
 use bytes::Bytes;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::arrow::datatypes::{Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
@@ -99,8 +102,12 @@ impl Chunks {
         let mut chunks = Vec::new();
         for (group, columns) in metadata.row_groups().iter().enumerate() {
             for (number, column) in columns.columns().iter().enumerate() {
+                // One without bytes has no page, and may lie anywhere.
+                let Some(place) = place(column).filter(|place| place.start < place.end) else {
+                    continue;
+                };
                 chunks.push(Chunk {
-                    start: place(column).map_or(0, |place| place.start),
+                    start: place.start,
                     group,
                     column: number,
                     is_in_list: column.column_descr().max_rep_level() > 0,
@@ -124,6 +131,8 @@ struct Reading {
     part: Part,
     together: Together,
     group: Option<usize>,
+    /// Columns of row groups whose dictionary was read.
+    dictionaries: HashSet<usize>,
     held: MemoryReservation,
 }
 
@@ -243,7 +252,11 @@ fn check_tail(slice: &Slice, left: u64) -> Result<(), Error> {
     let footer = slice.bytes(end - footer..end);
     // One that is encrypted ends otherwise, which its reader says.
     match tail.ends_with(b"PAR1") {
-        true => check_schema(&footer.map_err(errors::unreadable)?),
+        true => {
+            let footer = footer.map_err(errors::unreadable)?;
+            check_schema(&footer)?;
+            check_lists(&footer)
+        }
         false => Ok(()),
     }
 }
@@ -347,7 +360,7 @@ impl TableProvider for ParquetTable {
     ) -> Planned<Arc<dyn ExecutionPlan>> {
         let all = || (0..self.schema.fields().len()).collect();
         for column in projection.cloned().unwrap_or_else(all) {
-            check_interval(self.schema.field(column))?;
+            check_kind(self.schema.field(column))?;
         }
         let reads = state.config().get_extension::<Reads>().unwrap_or_default();
         let is_filtered = self.largest_group(projection) <= FILTERED_BYTES_MAX;
@@ -384,32 +397,6 @@ impl TableProvider for ParquetTable {
     }
 }
 
-/// Of an interval of Parquet's, which is months, days and a time, the reader leaves out the months.
-fn check_interval(field: &Field) -> Planned<()> {
-    match has_interval(field.data_type()) {
-        true => Err(errors::through(
-            Error::source_failed(
-                "type_unknown",
-                "the source holds an interval of Parquet, which cannot be read without losing its months: write it as a text",
-            )
-            .detail(field.name().clone()),
-        )),
-        false => Ok(()),
-    }
-}
-
-fn has_interval(kind: &DataType) -> bool {
-    match kind {
-        DataType::Interval(_) => true,
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_interval(field.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_interval(field.data_type())),
-        _ => false,
-    }
-}
-
 /// Reads the parts of a table, which are named by their numbers.
 #[derive(Debug)]
 struct Readers {
@@ -432,6 +419,7 @@ impl ParquetFileReaderFactory for Readers {
                 part: part.clone(),
                 together: self.together,
                 group: None,
+                dictionaries: HashSet::new(),
                 held: MemoryConsumer::new("row groups").register(&self.reads.0),
             })),
             None => Err(errors::through(Error::internal(
@@ -474,11 +462,20 @@ impl Reading {
             let indexes = self.part.metadata.offset_index();
             let index = indexes.and_then(|groups| groups.get(chunk.group)?.get(chunk.column));
             let rows = self.part.metadata.row_group(chunk.group).num_rows();
+            let (start, is_in_list) = (range.start, chunk.is_in_list);
             if let Some(index) = index
-                && !chunk.is_in_list
-                && !have_rows(&pages, range.start, &index.page_locations, rows)
+                && !are_as_said(&pages, start, &index.page_locations, rows, is_in_list)
             {
-                return Err(broken("a page of it has other rows than its index says"));
+                return Err(broken(
+                    "a page of it lies elsewhere, or has other rows, than its index says",
+                ));
+            }
+            let mut has_one = self.dictionaries.contains(&at);
+            if !are_behind_dictionary(&pages, start, chunk.start, &mut has_one) {
+                return Err(broken("a page of it has no dictionary before it"));
+            }
+            if has_one {
+                self.dictionaries.insert(at);
             }
             if pages.iter().any(|page| page.is_delta) {
                 let group = self.part.metadata.row_group(chunk.group);

@@ -72,7 +72,7 @@ pub fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
 }
 
 /// Whether pages lie one behind the other in their column, and begin with its first row and then with later ones: by these rows of other columns
-/// are passed over. Of lists a row may have several pages.
+/// are passed over. Of lists a row may have several pages. What has rows has pages: of an index without any its reader would find none.
 fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64, is_in_list: bool) -> bool {
     let mut row_before = None;
     let mut next = place.start;
@@ -95,20 +95,49 @@ fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64, is_in_list:
         }
         row_before = Some(row);
     }
-    true
+    !pages.is_empty() || rows == 0
 }
 
-/// Whether pages of a column that is in no list, of which the first one begins at `start`, have as many values as its index says that they have rows.
-/// One without an index has any.
-pub fn have_rows(pages: &[PageSize], start: u64, index: &[PageLocation], rows: i64) -> bool {
+/// Whether pages, of which the first one begins at `start`, lie where their index says, by which their reader looks for them, and those of a column
+/// that is in no list have as many values as it says that they have rows. An index without pages is that of no rows.
+pub fn are_as_said(
+    pages: &[PageSize],
+    start: u64,
+    index: &[PageLocation],
+    rows: i64,
+    is_in_list: bool,
+) -> bool {
     let begins_before = |page: &PageLocation| page.offset.unsigned_abs() < start;
     let before = index.partition_point(begins_before);
-    let firsts = index.iter().map(|page| page.first_row_index);
-    let ends = firsts.clone().skip(1).chain([rows]);
-    let counts = firsts.zip(ends).map(|(first, end)| end.abs_diff(first));
-    let mut counts = counts.skip(before);
+    let mut said = index[before..].iter().peekable();
     let mut data = pages.iter().filter(|page| !page.is_dictionary);
-    index.is_empty() || data.all(|page| counts.next() == Some(page.values))
+    let mut is_as_said = |page: &PageSize| {
+        let Some(place) = said.next() else {
+            return false;
+        };
+        let end = said.peek().map_or(rows, |next| next.first_row_index);
+        let lies_there = place.offset.unsigned_abs() == start + page.start
+            && u64::from(place.compressed_page_size.unsigned_abs()) == page.length;
+        lies_there && (is_in_list || end.abs_diff(place.first_row_index) == page.values)
+    };
+    index.is_empty() || data.all(&mut is_as_said)
+}
+
+/// Whether pages of which the first one begins at `start` have what their reader takes on trust of a dictionary: it is the first page of its
+/// column, and behind it comes whatever has numbers of it. Whether it was read before is known to who reads, and so it is now.
+pub fn are_behind_dictionary(
+    pages: &[PageSize],
+    start: u64,
+    start_of_column: u64,
+    has_one: &mut bool,
+) -> bool {
+    pages.iter().all(|page| {
+        if page.is_dictionary {
+            *has_one = true;
+            return start + page.start == start_of_column;
+        }
+        *has_one || !page.is_of_dictionary
+    })
 }
 
 #[cfg(test)]
@@ -128,7 +157,7 @@ mod tests {
         };
         for (rows, is_flat, is_list) in [
             (&[0, 3, 6][..], true, true),
-            (&[][..], true, true),
+            (&[][..], false, false),
             (&[0][..], true, true),
             (&[1, 3, 6][..], false, false),
             (&[0, 6, 3][..], false, false),
@@ -143,6 +172,7 @@ mod tests {
                 assert_eq!(found, is_right, "{rows:?} {is_in_list}");
             }
         }
+        assert!(are_inside(&[], &(100..200), 0, false));
         assert!(!are_inside(&index(&[0, 3]), &(100..119), 9, false));
         assert!(!are_inside(&index(&[0, 3]), &(101..200), 9, false));
     }

@@ -67,6 +67,10 @@ fn casts_are_compared_as_what_they_make() {
             ("TRY_CAST(big AS smallint) IS NULL", "2 3 6"),
             ("arrow_try_cast(big, 'Int16') > 1", "1"),
             ("CAST(big AS boolean) > false", "1 2 3 4"),
+            ("arrow_cast(big, 'Decimal128(20, -2)') = 40000", "3"),
+            ("arrow_cast(big, 'Decimal128(20, -2)') < 100", "1 4 5"),
+            // The first byte of a number is its lowest.
+            ("CAST(big AS bytea) > CAST(256 AS bytea)", "1 2 3 4"),
             // What loses nothing is compared as before.
             ("CAST(d AS decimal(20, 6)) = 1.2345", "1"),
             ("TRY_CAST(big AS decimal(38, 0)) > 5", "2 3"),
@@ -104,6 +108,47 @@ fn times_of_day_are_found_on_each_day() {
             let answer = answer.unwrap_or_else(|error| panic!("{at}: {sql}: {error:?}"));
             assert_eq!(answer.lines().join(" "), wanted, "{at}: {sql}");
         }
+    }
+}
+
+/// What clocks show is another moment in each zone.
+#[test]
+fn clocks_of_a_zone_are_compared_as_what_they_show() {
+    for (at, (_directory, mut session)) in sessions().into_iter().enumerate() {
+        for (condition, wanted) in [
+            ("= TIMESTAMP '1970-01-01 10:00:00'", "1"),
+            ("< '1970-01-01 11:00:00'", "1 4"),
+            ("<> '1970-01-01T09:00:00Z'", "2 3 4 5"),
+            ("IN ('1970-01-02 15:00:00', '1970-01-02 14:00:00')", "2"),
+        ] {
+            let berlin = "arrow_cast(m, 'Timestamp(ms, \"Europe/Berlin\")')";
+            let condition = format!("{berlin} {condition}");
+            let found = rows(&mut session, &condition, Vec::new());
+            assert_eq!(found, wanted, "{at}: {condition}");
+        }
+        // In UTC they show the moment itself.
+        let condition = "CAST(m AS timestamptz) = TIMESTAMP '1970-01-01 10:00:00'";
+        let found = rows(&mut session, condition, Vec::new());
+        assert_eq!(found, "1", "{at}: {condition}");
+    }
+}
+
+/// Decimals of hundreds, which Arrow has and Parquet has not.
+#[test]
+fn decimals_of_hundreds_are_compared() {
+    let hundreds = Decimal128Array::from(vec![5, 0, -3]);
+    let hundreds = hundreds.with_precision_and_scale(5, -2).unwrap();
+    let rows_of = batch(vec![("n", numbers(3)), ("h", array(hundreds))]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows_of, None));
+    for (condition, wanted) in [
+        ("h = 500", "1"),
+        ("h > 499", "1"),
+        ("h = 500.5", ""),
+        ("h IN (-300, 7)", "3"),
+        ("CAST(h AS bigint) < 1", "2 3"),
+    ] {
+        let found = rows(&mut session, condition, Vec::new());
+        assert_eq!(found, wanted, "{condition}");
     }
 }
 

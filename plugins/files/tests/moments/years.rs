@@ -339,6 +339,63 @@ fn moments_of_all_years_are_chosen_beside_nanoseconds() {
     }
 }
 
+/// Where nanoseconds are made of a moment that they do not reach it is told, and how to ask: what a subquery is asked about DataFusion makes alike.
+/// What is told is the same where Parquet is filtered while it is read.
+#[test]
+fn moments_that_nanoseconds_do_not_reach_are_told() {
+    const LAST: i64 = 253_402_300_799_999_999;
+    let nanos = TimestampNanosecondArray::from(vec![Some(1_000), None]);
+    let rows_of = batch(vec![
+        ("n", numbers(2)),
+        ("ns", array(nanos)),
+        ("us", array(TimestampMicrosecondArray::from(vec![1, LAST]))),
+        (
+            "fine",
+            array(TimestampNanosecondArray::from(vec![1_001, 1_001])),
+        ),
+    ]);
+    let asked = "SELECT n FROM t AS a WHERE EXISTS (SELECT 1 FROM t AS b WHERE b.us = KEY)";
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        let mut statements = vec![
+            ("SELECT us::timestamp FROM t", "value_out_of_range"),
+            (
+                "SELECT n FROM t WHERE us::timestamp <> ns",
+                "value_out_of_range",
+            ),
+            (
+                "SELECT n FROM t WHERE greatest(us, fine) > TIMESTAMP '2000-01-01 00:00:00'",
+                "finer_than_microseconds",
+            ),
+            // Of a whole number the same is multiplied.
+            (
+                "SELECT n FROM t WHERE (n - n + 9223372036854775807) * 1000 > 5",
+                "number_too_large",
+            ),
+        ];
+        let fails = asked.replace("KEY", "a.ns");
+        // Of Parquet the reader may leave out the row by what it is compared with.
+        if name == "t.arrow" {
+            statements.push((fails.as_str(), "value_out_of_range"));
+        }
+        for (sql, code) in statements {
+            let error = ask(&mut session, sql).err();
+            let error = error.unwrap_or_else(|| panic!("{name}: {sql}"));
+            assert_eq!(error.code, code, "{name}: {sql}: {error:?}");
+            if code == "value_out_of_range" {
+                assert!(error.message.contains("timestamp(6)"), "{error:?}");
+            }
+        }
+        let sql = asked.replace("KEY", "CAST(a.ns AS timestamp(6))");
+        let answer = ask(&mut session, &sql);
+        let answer = answer.unwrap_or_else(|error| panic!("{name}: {sql}: {error:?}"));
+        assert_eq!(answer.lines(), ["1"], "{name}");
+    }
+}
+
 /// It has no digits that cannot be answered.
 #[test]
 fn now_is_of_whole_microseconds() {

@@ -64,6 +64,69 @@ fn moments_finer_than_their_column_are_compared() {
     }
 }
 
+/// So it is beside a moment that is cast to a finer unit, also where a condition is moved there from outside of a query.
+#[test]
+fn moments_that_are_cast_finer_are_compared_as_they_are() {
+    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
+    let local = || TimestampMillisecondArray::from(millis.to_vec());
+    let rows_of = batch(vec![
+        ("n", numbers(5)),
+        ("local", array(local())),
+        ("at", array(local().with_timezone("UTC"))),
+    ]);
+    // The first is half a millisecond after the beginning of 1970, the second one and a half before it.
+    let ends = ["'1970-01-01 00:00:00.0005'", "'1969-12-31 23:59:59.9985'"];
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for cast in [
+            "\"local\"::timestamp",
+            "CAST(\"local\" AS timestamp(6))",
+            "CAST(\"at\" AS timestamp)",
+            "CAST(\"at\" AS timestamp(6))",
+        ] {
+            for (condition, wanted) in [
+                ("< FIRST", "1 2 3"),
+                (">= FIRST", "4"),
+                ("= FIRST", ""),
+                ("<> FIRST", "1 2 3 4"),
+                ("IS DISTINCT FROM FIRST", "1 2 3 4 5"),
+                ("< SECOND", "1"),
+                ("BETWEEN SECOND AND FIRST", "2 3"),
+                ("NOT BETWEEN SECOND AND FIRST", "1 4"),
+                ("IN (FIRST, TIMESTAMP '1970-01-01 00:00:00.001')", "4"),
+                ("NOT IN (FIRST, SECOND)", "1 2 3 4"),
+                ("<= TIMESTAMP '1970-01-01 00:00:00.001'", "1 2 3 4"),
+            ] {
+                let condition = condition.replace("FIRST", &format!("TIMESTAMP {}", ends[0]));
+                let condition = condition.replace("SECOND", ends[1]);
+                let condition = format!("{cast} {condition}");
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+            let flipped = format!("{} > {cast}", ends[0]);
+            assert_eq!(rows(&mut session, &flipped, Vec::new()), "1 2 3", "{name}");
+            for (from, wanted) in [
+                (format!("(SELECT n, {cast} AS x FROM t)"), ["1", "2", "3"]),
+                (
+                    format!(
+                        "(SELECT n, {cast} AS x FROM t WHERE n > 2 UNION ALL SELECT n, \"local\" FROM t WHERE n < 3)"
+                    ),
+                    ["1", "2", "3"],
+                ),
+            ] {
+                let condition = format!("x < TIMESTAMP {}", ends[0]);
+                let sql = format!("SELECT n FROM {from} AS s WHERE {condition} ORDER BY n");
+                let answer = ask(&mut session, &sql);
+                let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+                assert_eq!(answer.lines(), wanted, "{name}: {sql}");
+            }
+        }
+    }
+}
+
 /// A text or a date beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
 #[test]
 fn texts_beside_moments_are_in_utc() {

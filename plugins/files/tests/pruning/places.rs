@@ -5,6 +5,7 @@ use datafusion::arrow::array::*;
 use datafusion::parquet::file::metadata::{
     PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
 };
+use datafusion::parquet::file::page_index::offset_index::PageLocation;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use datafusion::parquet::file::writer::TrackedWrite;
 use std::io::Write;
@@ -65,8 +66,52 @@ fn pages_begin_with_the_first_row_and_ascend() {
     for rows in [[0, 1, 4], [0, 3, 4], [0, 2, 5]] {
         let (_directory, mut session) = file("t.parquet", &beginning(rows));
         let error = ask(&mut session, sql).err().unwrap();
-        let wanted = "t.parquet: a page of it has other rows than its index says";
+        let wanted =
+            "t.parquet: a page of it lies elsewhere, or has other rows, than its index says";
         assert_eq!(error.detail.as_deref(), Some(wanted), "{rows:?}: {error:?}");
+    }
+}
+
+/// By an index without pages no row would be read, and by one of other places what nobody has looked at.
+#[test]
+fn pages_lie_where_their_index_says() {
+    let properties = WriterProperties::builder()
+        .set_data_page_row_count_limit(2)
+        .set_write_batch_size(2)
+        .build();
+    let whole = parquet_with(&rows_of(), properties);
+    let changed = |change: fn(&mut Vec<PageLocation>)| {
+        with(&whole, |metadata| {
+            let mut parts = metadata.into_builder();
+            let mut index = parts.take_offset_index().unwrap();
+            for column in &mut index[0] {
+                change(&mut column.page_locations);
+            }
+            parts.set_offset_index(Some(index)).build()
+        })
+    };
+    let sql = "SELECT n FROM t ORDER BY n";
+    let (_directory, mut session) = file("t.parquet", &changed(|_| {}));
+    let answer = ask(&mut session, sql).unwrap();
+    assert_eq!(answer.lines(), ["1", "2", "3", "4", "5", "6"]);
+    let (_directory, mut session) = file("t.parquet", &changed(Vec::clear));
+    let error = ask(&mut session, sql).err().unwrap();
+    let wanted =
+        "t.parquet: its index says that a page lies outside of its column, or has other rows";
+    assert_eq!(error.detail.as_deref(), Some(wanted), "{error:?}");
+    let changes: [fn(&mut Vec<PageLocation>); 2] = [
+        |pages| {
+            pages[1].offset += 1;
+            pages[1].compressed_page_size -= 1;
+        },
+        |pages| pages[1].compressed_page_size -= 1,
+    ];
+    for change in changes {
+        let (_directory, mut session) = file("t.parquet", &changed(change));
+        let error = ask(&mut session, sql).err().unwrap();
+        let wanted =
+            "t.parquet: a page of it lies elsewhere, or has other rows, than its index says";
+        assert_eq!(error.detail.as_deref(), Some(wanted), "{error:?}");
     }
 }
 
