@@ -183,6 +183,36 @@ async fn who_leaves_what_cannot_be_stopped_takes_nobody_with_it() {
     assert_eq!(sandbox.connectors()[0].traps_total, 0);
 }
 
+/// Who leaves while a connector pauses for him leaves no pause behind that counts: however many have left, nobody's is one too many, and who stays has his
+/// own to its end.
+#[tokio::test]
+async fn who_leaves_leaves_no_pause_behind() {
+    let sandbox = with_guest(guests::DOZES).await;
+    let source = source("dozes");
+    let ask = |ms: u32| {
+        let request = query(&format!("SELECT {ms}"));
+        Box::pin(sandbox.run(&source, request, within(60)))
+    };
+    ask(1).await.unwrap();
+    let mut stays = ask(50_000);
+    assert!(poll!(&mut stays).is_pending());
+    // More than a session may have of them, three at a time: so many share it with one that is slow.
+    for _ in 0..60 {
+        let mut leaving: Vec<_> = (0..3).map(|_| ask(40_000)).collect();
+        for waiting in &mut leaving {
+            assert!(poll!(waiting).is_pending());
+        }
+        // Long enough to be told to the guest as soon as they leave.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        drop(leaving);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
+    assert!(poll!(&mut stays).is_pending());
+    let answer = ask(1).await.unwrap();
+    assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
+}
+
 /// A statement over which the source breaks the wire takes others with it once: those are asked again on another wire than it is.
 #[tokio::test]
 async fn what_breaks_a_session_breaks_it_once_for_others() {
