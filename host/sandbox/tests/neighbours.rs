@@ -213,6 +213,20 @@ async fn who_leaves_leaves_no_pause_behind() {
     assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
 }
 
+/// A connector that breaks over what it hears for one request fails that one, and not whoever has waited longest.
+#[tokio::test]
+async fn who_breaks_a_connector_is_told_so_in_nobody_elses_stead() {
+    let sandbox = with_guest(guests::DOZES).await;
+    let source = source("dozes");
+    let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
+    ask("SELECT 1").await.unwrap();
+    let oldest = ask("SELECT 500");
+    let (oldest, breaks) = join(oldest, ask("SELECT breaks 50")).await;
+    assert_eq!(rows(&oldest.unwrap()), r#"[{"awake":true}]"#);
+    assert_eq!(breaks.unwrap_err().kind, FaultKind::Trapped);
+    assert_eq!(sandbox.connectors()[0].traps_total, 1);
+}
+
 /// A statement over which the source breaks the wire takes others with it once: those are asked again on another wire than it is.
 #[tokio::test]
 async fn what_breaks_a_session_breaks_it_once_for_others() {

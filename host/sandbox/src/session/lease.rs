@@ -28,7 +28,7 @@ pub(crate) enum End {
     Broke(Fault),
     /// The guest ended it, with what was in flight.
     Ended(Fault),
-    /// The guest is lost; the request that did it, if it is known.
+    /// The guest is lost; the request that did it, if it is known, even if nobody waits for that.
     Lost(Option<u32>, Fault),
     /// The guest computed for too long on a worker, and is lost: what it had in flight runs in the lanes.
     Cut(Fault),
@@ -190,23 +190,19 @@ impl Lease {
         if matches!(end, End::Broke(_) | End::Overdue) {
             self.suspect();
         }
-        let mut in_flight: Vec<Submitted> = self
+        let in_flight: Vec<Submitted> = self
             .in_flight
             .drain()
             .into_iter()
             .filter(|entry| entry.quit.is_none())
             .collect();
-        if let End::Lost(culprit, _) = &end {
-            // Without a name it is the oldest: the one whose result was being read.
-            let at = culprit
-                .and_then(|id| in_flight.iter().position(|entry| entry.id == id))
-                .unwrap_or(0);
-            if at > 0 {
-                in_flight.swap(0, at);
-            }
-        }
+        let culprit = match &end {
+            // Without a name it is the oldest: the one whose result was being read. It may be one that nobody waits for.
+            End::Lost(culprit, _) => culprit.or(in_flight.first().map(|entry| entry.id)),
+            _ => None,
+        };
         let (mut again, mut failed) = (Vec::new(), Vec::new());
-        for (position, mut entry) in in_flight.into_iter().enumerate() {
+        for mut entry in in_flight {
             entry.job.attempts += 1;
             let may_repeat = entry.job.attempts < ATTEMPTS_MAX && entry.job.request.is_repeatable();
             let waited = self.served > 0 || entry.submitted - self.handle.opened > FRESH;
@@ -217,7 +213,7 @@ impl Lease {
                     None
                 }
                 End::Broke(_) if may_repeat && waited => None,
-                End::Lost(..) if may_repeat && position > 0 => None,
+                End::Lost(..) if may_repeat && culprit != Some(entry.id) => None,
                 End::Overdue | End::Closed if may_repeat => None,
                 End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) | End::Cut(fault) => {
                     Some(fault.clone())

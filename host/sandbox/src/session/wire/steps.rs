@@ -46,7 +46,7 @@ impl WireSession {
         let about = culprit.or(heard);
         let step = match result {
             Ok(step) => step,
-            Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
+            Err(CallError::Lost(fault)) => return Err(End::Lost(about, fault)),
             Err(CallError::Cut(fault, excess)) => {
                 lease.pool.was_cut(excess);
                 return Err(End::Cut(fault));
@@ -58,7 +58,7 @@ impl WireSession {
         };
         for command in step.commands {
             self.carry_out(command, lease, about, at)
-                .map_err(|fault| End::Lost(culprit, fault))?;
+                .map_err(|fault| End::Lost(about, fault))?;
         }
         if step.events.is_empty() {
             return Ok(());
