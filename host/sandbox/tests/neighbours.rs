@@ -213,6 +213,44 @@ async fn who_leaves_leaves_no_pause_behind() {
     assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
 }
 
+/// What breaks its session so fast that nothing tells it from those beside it has done so twice when it is asked alone, as they are: they are answered, and
+/// it breaks one more.
+#[tokio::test]
+async fn what_breaks_sessions_at_once_fails_nobody_else() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let source = source_at(listener.local_addr().unwrap().port());
+    let (tell, broken) = unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((wire, _)) = listener.accept().await {
+            let tell = tell.clone();
+            tokio::spawn(async move {
+                let mut wire = BufReader::new(wire);
+                while let Some(line) = asked(&mut wire).await {
+                    if line.contains("breaks") {
+                        let _ = tell.send(());
+                        return;
+                    }
+                    let _ = wire.write_all(b"\n").await;
+                }
+            });
+        }
+    });
+    let sandbox = with_guest(guests::RELAYS).await;
+    let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
+    // What a session dies of that has answered before is not known.
+    ask("SELECT 1").await.unwrap();
+    let mut breaks = ask("SELECT breaks");
+    assert!(poll!(&mut breaks).is_pending());
+    let others = join_all((0..TOGETHER).map(|_| ask("SELECT other")));
+    let (breaks, others) = join(breaks, others).await;
+    for other in others {
+        assert_eq!(rows(&other.unwrap()), r#"[{"cancels":0}]"#);
+    }
+    assert_eq!(breaks.unwrap_err().kind, FaultKind::Unreachable);
+    // Two where it was slow about it, on a machine that stood still for a moment.
+    assert!(broken.len() <= 3, "{} sessions", broken.len());
+}
+
 /// A connector that breaks over what it hears for one request fails that one, and not whoever has waited longest.
 #[tokio::test]
 async fn who_breaks_a_connector_is_told_so_in_nobody_elses_stead() {

@@ -17,7 +17,8 @@ use crate::{
 
 /// Younger than this, a session that dies was broken by what it was asked, not by having waited.
 const FRESH: Duration = Duration::from_millis(200);
-/// A request moves to another session once; a second death is its own fault.
+/// A request moves to another session once; a second death is its own fault. Where it shared that session it may be the fault of another one, which sessions do
+/// not outlive either: it moves once more then, to one that it shares with nobody. So what breaks sessions, however fast, breaks three, and fails nobody else.
 const ATTEMPTS_MAX: u8 = 2;
 
 /// How a session came to its end.
@@ -190,6 +191,8 @@ impl Lease {
         if matches!(end, End::Broke(_) | End::Overdue) {
             self.suspect();
         }
+        // With those that nobody waits for.
+        let was_shared = self.in_flight.len() > 1;
         let in_flight: Vec<Submitted> = self
             .in_flight
             .drain()
@@ -204,7 +207,9 @@ impl Lease {
         let (mut again, mut failed) = (Vec::new(), Vec::new());
         for mut entry in in_flight {
             entry.job.attempts += 1;
-            let may_repeat = entry.job.attempts < ATTEMPTS_MAX && entry.job.request.is_repeatable();
+            let is_second = entry.job.attempts == ATTEMPTS_MAX;
+            let may_move = entry.job.attempts < ATTEMPTS_MAX || (is_second && was_shared);
+            let may_repeat = may_move && entry.job.request.is_repeatable();
             let waited = self.served > 0 || entry.submitted - self.handle.opened > FRESH;
             let fault = match &end {
                 // Nobody is to blame yet, so it does not count as an attempt.
@@ -212,7 +217,7 @@ impl Lease {
                     entry.job.attempts -= 1;
                     None
                 }
-                End::Broke(_) if may_repeat && waited => None,
+                End::Broke(_) if may_repeat && (waited || is_second) => None,
                 End::Lost(..) if may_repeat && culprit != Some(entry.id) => None,
                 End::Overdue | End::Closed if may_repeat => None,
                 End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) | End::Cut(fault) => {
@@ -225,7 +230,12 @@ impl Lease {
                 )),
             };
             match fault {
-                None => again.push(entry.job),
+                None => {
+                    if entry.job.attempts == ATTEMPTS_MAX {
+                        entry.job.joins_below = 0;
+                    }
+                    again.push(entry.job);
+                }
                 Some(fault) => failed.push((entry.job, fault)),
             }
         }
