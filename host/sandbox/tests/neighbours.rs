@@ -183,6 +183,88 @@ async fn who_leaves_what_cannot_be_stopped_takes_nobody_with_it() {
     assert_eq!(sandbox.connectors()[0].traps_total, 0);
 }
 
+/// Who leaves while a connector pauses for him leaves no pause behind that counts: however many have left, nobody's is one too many, and who stays has his
+/// own to its end.
+#[tokio::test]
+async fn who_leaves_leaves_no_pause_behind() {
+    let sandbox = with_guest(guests::DOZES).await;
+    let source = source("dozes");
+    let ask = |ms: u32| {
+        let request = query(&format!("SELECT {ms}"));
+        Box::pin(sandbox.run(&source, request, within(60)))
+    };
+    ask(1).await.unwrap();
+    let mut stays = ask(50_000);
+    assert!(poll!(&mut stays).is_pending());
+    // More than a session may have of them, three at a time: so many share it with one that is slow.
+    for _ in 0..60 {
+        let mut leaving: Vec<_> = (0..3).map(|_| ask(40_000)).collect();
+        for waiting in &mut leaving {
+            assert!(poll!(waiting).is_pending());
+        }
+        // Long enough to be told to the guest as soon as they leave.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        drop(leaving);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
+    assert!(poll!(&mut stays).is_pending());
+    let answer = ask(1).await.unwrap();
+    assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
+}
+
+/// What breaks its session so fast that nothing tells it from those beside it has done so twice when it is asked alone, as they are: they are answered, and
+/// it breaks one more.
+#[tokio::test]
+async fn what_breaks_sessions_at_once_fails_nobody_else() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let source = source_at(listener.local_addr().unwrap().port());
+    let (tell, broken) = unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((wire, _)) = listener.accept().await {
+            let tell = tell.clone();
+            tokio::spawn(async move {
+                let mut wire = BufReader::new(wire);
+                while let Some(line) = asked(&mut wire).await {
+                    if line.contains("breaks") {
+                        let _ = tell.send(());
+                        return;
+                    }
+                    let _ = wire.write_all(b"\n").await;
+                }
+            });
+        }
+    });
+    let sandbox = with_guest(guests::RELAYS).await;
+    let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
+    // What a session dies of that has answered before is not known.
+    ask("SELECT 1").await.unwrap();
+    let mut breaks = ask("SELECT breaks");
+    assert!(poll!(&mut breaks).is_pending());
+    let others = join_all((0..TOGETHER).map(|_| ask("SELECT other")));
+    let (breaks, others) = join(breaks, others).await;
+    for other in others {
+        assert_eq!(rows(&other.unwrap()), r#"[{"cancels":0}]"#);
+    }
+    assert_eq!(breaks.unwrap_err().kind, FaultKind::Unreachable);
+    // Two where it was slow about it, on a machine that stood still for a moment.
+    assert!(broken.len() <= 3, "{} sessions", broken.len());
+}
+
+/// A connector that breaks over what it hears for one request fails that one, and not whoever has waited longest.
+#[tokio::test]
+async fn who_breaks_a_connector_is_told_so_in_nobody_elses_stead() {
+    let sandbox = with_guest(guests::DOZES).await;
+    let source = source("dozes");
+    let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
+    ask("SELECT 1").await.unwrap();
+    let oldest = ask("SELECT 500");
+    let (oldest, breaks) = join(oldest, ask("SELECT breaks 50")).await;
+    assert_eq!(rows(&oldest.unwrap()), r#"[{"awake":true}]"#);
+    assert_eq!(breaks.unwrap_err().kind, FaultKind::Trapped);
+    assert_eq!(sandbox.connectors()[0].traps_total, 1);
+}
+
 /// A statement over which the source breaks the wire takes others with it once: those are asked again on another wire than it is.
 #[tokio::test]
 async fn what_breaks_a_session_breaks_it_once_for_others() {

@@ -84,6 +84,17 @@ const FAULTS = {
   'bad-response': ['source', 'bad_response', "the source's answer is not valid HTTP or is too long"],
 };
 
+// A host lets a session make so many requests at once; one more would be held against the connector.
+const UNDER_WAY_MAX = 128;
+
+const failed = ({ fault, message }) => {
+  const [kind, code, told] = FAULTS[fault];
+  return new SoukError(kind, code, told, { detail: message });
+};
+
+const unanswered = () =>
+  failed({ fault: 'unreachable', message: `the source has not answered ${UNDER_WAY_MAX} requests, those that were given up among them` });
+
 // TCP
 
 const READ = Symbol('read');
@@ -294,6 +305,8 @@ export function defineConnector(app) {
       this.events = [];
       this.waiting = new Map(); // tasks, by the number of a request or a pause, or READ or TLS
       this.last = 0;
+      // HTTP requests that the source has not answered yet: also those that nobody waits for any more, since it goes on with what was given up.
+      this.underWay = 0;
       this.shapes = 0;
       this.wire = new Wire(this.commands);
     }
@@ -330,11 +343,12 @@ export function defineConnector(app) {
           this.wire.isClosed = true;
           return this.resume(this.waiting.has(READ) ? READ : TLS, (work) => work.throw(lost()));
         case 'woken': return this.resume(val);
-        case 'response': return this.resume(val.id, (work) => work.next(val));
-        case 'request-failed': {
-          const [kind, code, message] = FAULTS[val.fault];
-          return this.resume(val.id, (work) => work.throw(new SoukError(kind, code, message, { detail: val.message })));
-        }
+        case 'response':
+          this.underWay -= 1;
+          return this.resume(val.id, (work) => work.next(val));
+        case 'request-failed':
+          this.underWay -= 1;
+          return this.resume(val.id, (work) => work.throw(failed(val)));
         default: return this.step();
       }
     }
@@ -369,7 +383,8 @@ export function defineConnector(app) {
 
     run(task, step) {
       try {
-        const { done, value } = step(task.work);
+        let { done, value } = step(task.work);
+        while (!done && value?.method !== undefined && this.underWay >= UNDER_WAY_MAX) ({ done, value } = task.work.throw(unanswered()));
         if (done) this.events.push(...task.ended(value));
         else this.wait(task, value);
       } catch (error) {
@@ -389,6 +404,7 @@ export function defineConnector(app) {
       if (!isPause && wanted?.method === undefined) throw new TypeError('yield what request() and pause() make; a wire is read with yield*');
       this.last = (this.last % 0xffff_ffff) + 1;
       this.waiting.set(this.last, task);
+      if (!isPause) this.underWay += 1;
       this.commands.push(isPause
         ? { tag: 'wake', val: { id: this.last, ms: wanted.pause } }
         : { tag: 'request', val: { ...wanted, id: this.last } });

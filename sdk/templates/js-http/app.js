@@ -17,7 +17,7 @@ export const connector = defineConnector({
     engines: [{ slug: 'my-connector', title: 'MyConnector', dialect: 'opaque', credentialTypes: ['API_KEY'] }],
     need: 'http',
     settingsSchema: JSON.stringify(SETTINGS),
-    abilities: ['pipelining'],
+    abilities: ['pipelining', 'cancel'],
   }),
 
   // They have the types that the schema says.

@@ -25,7 +25,8 @@ pub(crate) struct Job {
     pub caller: u64,
     /// Times that it was submitted to a session that then died.
     pub attempts: u8,
-    /// It joins sessions with fewer requests than this; none, and none joins it, where it is slow at its source and others would wait behind it.
+    /// It joins sessions with fewer requests than this; none, and none joins it, where it is slow at its source and others would wait behind it, or where two
+    /// sessions have died that it shared.
     pub joins_below: usize,
 }
 

@@ -17,7 +17,8 @@ use crate::{
 
 /// Younger than this, a session that dies was broken by what it was asked, not by having waited.
 const FRESH: Duration = Duration::from_millis(200);
-/// A request moves to another session once; a second death is its own fault.
+/// A request moves to another session once; a second death is its own fault. Where it shared that session it may be the fault of another one, which sessions do
+/// not outlive either: it moves once more then, to one that it shares with nobody. So what breaks sessions, however fast, breaks three, and fails nobody else.
 const ATTEMPTS_MAX: u8 = 2;
 
 /// How a session came to its end.
@@ -28,7 +29,7 @@ pub(crate) enum End {
     Broke(Fault),
     /// The guest ended it, with what was in flight.
     Ended(Fault),
-    /// The guest is lost; the request that did it, if it is known.
+    /// The guest is lost; the request that did it, if it is known, even if nobody waits for that.
     Lost(Option<u32>, Fault),
     /// The guest computed for too long on a worker, and is lost: what it had in flight runs in the lanes.
     Cut(Fault),
@@ -190,25 +191,25 @@ impl Lease {
         if matches!(end, End::Broke(_) | End::Overdue) {
             self.suspect();
         }
-        let mut in_flight: Vec<Submitted> = self
+        // With those that nobody waits for.
+        let was_shared = self.in_flight.len() > 1;
+        let in_flight: Vec<Submitted> = self
             .in_flight
             .drain()
             .into_iter()
             .filter(|entry| entry.quit.is_none())
             .collect();
-        if let End::Lost(culprit, _) = &end {
-            // Without a name it is the oldest: the one whose result was being read.
-            let at = culprit
-                .and_then(|id| in_flight.iter().position(|entry| entry.id == id))
-                .unwrap_or(0);
-            if at > 0 {
-                in_flight.swap(0, at);
-            }
-        }
+        let culprit = match &end {
+            // Without a name it is the oldest: the one whose result was being read. It may be one that nobody waits for.
+            End::Lost(culprit, _) => culprit.or(in_flight.first().map(|entry| entry.id)),
+            _ => None,
+        };
         let (mut again, mut failed) = (Vec::new(), Vec::new());
-        for (position, mut entry) in in_flight.into_iter().enumerate() {
+        for mut entry in in_flight {
             entry.job.attempts += 1;
-            let may_repeat = entry.job.attempts < ATTEMPTS_MAX && entry.job.request.is_repeatable();
+            let is_second = entry.job.attempts == ATTEMPTS_MAX;
+            let may_move = entry.job.attempts < ATTEMPTS_MAX || (is_second && was_shared);
+            let may_repeat = may_move && entry.job.request.is_repeatable();
             let waited = self.served > 0 || entry.submitted - self.handle.opened > FRESH;
             let fault = match &end {
                 // Nobody is to blame yet, so it does not count as an attempt.
@@ -216,8 +217,8 @@ impl Lease {
                     entry.job.attempts -= 1;
                     None
                 }
-                End::Broke(_) if may_repeat && waited => None,
-                End::Lost(..) if may_repeat && position > 0 => None,
+                End::Broke(_) if may_repeat && (waited || is_second) => None,
+                End::Lost(..) if may_repeat && culprit != Some(entry.id) => None,
                 End::Overdue | End::Closed if may_repeat => None,
                 End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) | End::Cut(fault) => {
                     Some(fault.clone())
@@ -229,7 +230,12 @@ impl Lease {
                 )),
             };
             match fault {
-                None => again.push(entry.job),
+                None => {
+                    if entry.job.attempts == ATTEMPTS_MAX {
+                        entry.job.joins_below = 0;
+                    }
+                    again.push(entry.job);
+                }
                 Some(fault) => failed.push((entry.job, fault)),
             }
         }

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     guests::{Kept, broken, budget, call_fault},
-    outgoing::{Failed, LATER_MAX, Later, Pace, handshake, pause},
+    outgoing::{Failed, LATER_MAX, Pace, Pausing, handshake, pause},
 };
 use crate::{
     errands::ErrandPlace,
@@ -122,7 +122,7 @@ async fn tcp(
             true => Received::TlsEstablished,
             false => tokio::select! {
                 biased;
-                Some(Some(woken)) = pauses.running.next() => woken,
+                Some((_, Some(woken))) = pauses.running.next() => woken,
                 read = stream.read(&mut buffer) => match read.map_err(wire_broke)? {
                     0 => Received::Closed,
                     count => Received::Bytes(buffer[..count].to_vec()),
@@ -198,7 +198,7 @@ async fn http(
                     Received::RequestFailed(failure)
                 }
             },
-            Some(Some(woken)) = pauses.running.next() => woken,
+            Some((_, Some(woken))) = pauses.running.next() => woken,
             else => return Err(broken("it waits for nothing and is not ready")),
         };
         steps += usize::from(!matches!(received, Received::Woken(_)));
@@ -251,7 +251,7 @@ async fn directory(
 
 /// The pauses of a session that is being opened.
 struct Pauses {
-    running: FuturesUnordered<Later>,
+    running: FuturesUnordered<Pausing>,
     pace: Pace,
     latest: Instant,
 }
@@ -271,7 +271,8 @@ impl Pauses {
                 "it asked for more than {LATER_MAX} pauses at once"
             )));
         }
-        self.running.push(pause(asked, &mut self.pace, self.latest));
+        let pausing = pause(asked, None, &mut self.pace, self.latest);
+        self.running.push(pausing);
         Ok(())
     }
 }

@@ -1,10 +1,17 @@
 //! What a guest sends otherwise than over its stream (HTTP requests, second wires that tell a source to stop), and what it waits for besides.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
 
-use futures_util::future::BoxFuture;
+use futures_util::{future::BoxFuture, stream::FuturesUnordered};
 use souk_outbound::{Error, ErrorKind, Handshake, Records};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::Sleep,
+};
 
 use super::guests::broken;
 use crate::{
@@ -52,15 +59,23 @@ impl Pace {
     }
 }
 
-/// Pauses of one session at once, and errands.
+/// Errands of one session at once, and pauses while it is being opened.
 pub(super) const LATER_MAX: usize = 64;
+/// Pauses of one session at once that somebody may wait for: as many as the contract promises, one for each request that it may have in flight, and as many
+/// for what a connector has beside them (a clock, a token that all of them need).
+const PAUSES_MAX: usize = 128;
+/// With those of requests that have ended, which are on their way to the guest.
+const PAUSES_LEFT_MAX: usize = 2 * PAUSES_MAX;
 /// No pause is shorter: without one a guest would be called again and again with nothing in between.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// Protocols of one handshake, and the bytes of their names.
 const PROTOCOLS_MAX: usize = 8;
 const PROTOCOL_BYTES_MAX: usize = 255;
 
-pub(super) type Exchange = BoxFuture<'static, Exchanged>;
+/// An HTTP request under way: what the guest was called about when it made it, and how it ended.
+pub(super) type Exchange = BoxFuture<'static, (About, Exchanged)>;
+/// The request that a call of the guest was about, as far as that can be told: nobody knows what it does meanwhile for others.
+pub(super) type About = Option<u32>;
 /// A response with the memory that it holds, or why there is none.
 pub(super) type Exchanged = Result<(HttpAnswer, Option<HeldMemory>), Failed>;
 
@@ -90,16 +105,64 @@ impl Failed {
 /// What comes to a guest without its wire, if it comes.
 pub(super) type Later = BoxFuture<'static, Option<Received>>;
 
-/// A pause, which is forgotten where it lasts longer than until `latest`. It is a timer of the runtime that polls the session.
-pub(super) fn pause(pause: Pause, pace: &mut Pace, latest: Instant) -> Later {
+/// A pause under way. It is a timer of the runtime that polls the session.
+pub(super) struct Pausing {
+    id: u32,
+    /// What the guest was called about when it asked for it.
+    about: About,
+    is_forgotten: bool,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Future for Pausing {
+    /// What it was asked for about, and what the guest is told, if it is.
+    type Output = (About, Option<Received>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        ready!(self.timer.as_mut().poll(cx));
+        let woken = (!self.is_forgotten).then_some(Received::Woken(self.id));
+        Poll::Ready((self.about, woken))
+    }
+}
+
+/// A pause, which is forgotten where it lasts longer than until `latest`.
+pub(super) fn pause(asked: Pause, about: About, pace: &mut Pace, latest: Instant) -> Pausing {
     let now = Instant::now();
     let least = pace.next(now).max(PAUSE_MIN);
-    let wanted = Duration::from_millis(u64::from(pause.ms)).max(least);
+    let wanted = Duration::from_millis(u64::from(asked.ms)).max(least);
     let left = latest.saturating_duration_since(now);
-    Box::pin(async move {
-        tokio::time::sleep(wanted.min(left)).await;
-        (wanted <= left).then_some(Received::Woken(pause.id))
-    })
+    Pausing {
+        id: asked.id,
+        about,
+        is_forgotten: wanted > left,
+        timer: Box::pin(tokio::time::sleep(wanted.min(left))),
+    }
+}
+
+/// Makes room for one more. A request that has ended, as one does whose caller leaves, holds nobody's place with its pauses: where places are short they are
+/// over at once. They are not dropped, for a guest may have others wait for the same one.
+pub(super) fn make_room(
+    pauses: &mut FuturesUnordered<Pausing>,
+    is_in_flight: impl Fn(u32) -> bool,
+) -> Result<(), Fault> {
+    if pauses.len() < PAUSES_MAX {
+        return Ok(());
+    }
+    let now = tokio::time::Instant::now();
+    let (all, mut held) = (pauses.len(), 0);
+    for pausing in pauses.iter_mut() {
+        if pausing.about.is_none_or(&is_in_flight) {
+            held += 1;
+        } else if pausing.timer.deadline() > now {
+            pausing.timer.as_mut().reset(now);
+        }
+    }
+    if held >= PAUSES_MAX || all >= PAUSES_LEFT_MAX {
+        return Err(broken(format!(
+            "it had more than {PAUSES_MAX} pauses at once"
+        )));
+    }
+    Ok(())
 }
 
 /// A handshake as the guest wants it.
@@ -124,6 +187,7 @@ pub(super) fn handshake(asked: TlsHandshake) -> Result<Handshake, Fault> {
 pub(super) fn exchange(
     origin: &mut HttpOrigin,
     request: HttpRequest,
+    about: About,
     pace: &mut Pace,
     now: Instant,
 ) -> Result<Exchange, Fault> {
@@ -140,7 +204,7 @@ pub(super) fn exchange(
             tokio::time::sleep(wait).await;
         }
         let exchanged = checked.exchange(now + wait).await;
-        exchanged.map_err(|error| Failed::new(id, error))
+        (about, exchanged.map_err(|error| Failed::new(id, error)))
     });
     Ok(Box::into_pin(exchange))
 }

@@ -20,7 +20,7 @@ use super::{
     guests::{Kept, broken},
     lease::{End, Lease},
     open::OpenWire,
-    outgoing::{Exchange, Later, Pace},
+    outgoing::{About, Exchange, Later, Pace, Pausing},
 };
 use crate::{
     fault::{Blame, Fault, FaultKind},
@@ -77,7 +77,9 @@ pub(crate) struct WireSession {
     asides: usize,
     /// Of its HTTP requests and pauses.
     pace: Pace,
-    pauses: FuturesUnordered<Later>,
+    pauses: FuturesUnordered<Pausing>,
+    /// What the next call is about, where that is not said with it.
+    about: About,
     /// When the last of its short HTTP requests has ended.
     winds_up_until: Option<Instant>,
     /// A pause that outlasts what was in flight is forgotten: the guest still waits for it.
@@ -156,6 +158,7 @@ impl WireSession {
             asides: 0,
             pace: Pace::default(),
             pauses: FuturesUnordered::new(),
+            about: None,
             winds_up_until: None,
             has_forgotten: false,
             errands: FuturesUnordered::new(),
@@ -332,10 +335,10 @@ impl WireSession {
 
     fn poll_later(&mut self, cx: &mut Context<'_>, lease: &Lease) -> Poll<Turn> {
         loop {
-            let came = match Pin::new(&mut self.errands).poll_next(cx) {
-                Poll::Ready(Some(came)) => came,
+            let (about, came) = match Pin::new(&mut self.errands).poll_next(cx) {
+                Poll::Ready(Some(came)) => (None, came),
                 _ => match Pin::new(&mut self.pauses).poll_next(cx) {
-                    Poll::Ready(Some(came)) => came,
+                    Poll::Ready(Some(over)) => over,
                     _ => return Poll::Pending,
                 },
             };
@@ -347,6 +350,7 @@ impl WireSession {
             if matches!(received, Received::Woken(_)) && lease.in_flight.is_empty() {
                 continue;
             }
+            self.about = about;
             self.read += READ_COST;
             if self.is_in_turns(lease) {
                 return Poll::Ready(Turn::Heavy(received));
@@ -360,16 +364,19 @@ impl WireSession {
         match &mut self.wire {
             Wire::Tcp { .. } => BUFFER.with_borrow_mut(|buffer| self.poll_bytes(cx, lease, buffer)),
             Wire::Http { exchanges, .. } => {
-                let received = match ready!(Pin::new(exchanges).poll_next(cx)) {
-                    Some(Ok((answer, held))) => {
+                let Some((about, exchanged)) = ready!(Pin::new(exchanges).poll_next(cx)) else {
+                    return Poll::Pending;
+                };
+                self.about = about;
+                let received = match exchanged {
+                    Ok((answer, held)) => {
                         self.exhausted.ended(None);
                         Received::Response(answer, held)
                     }
-                    Some(Err(failed)) => {
+                    Err(failed) => {
                         self.exhausted.ended(failed.exhausted);
                         Received::RequestFailed(failed.failure)
                     }
-                    None => return Poll::Pending,
                 };
                 self.read += READ_COST;
                 if !lease.in_flight.is_empty() {

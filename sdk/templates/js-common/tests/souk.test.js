@@ -110,6 +110,34 @@ test('a request that is cancelled ends, and a wire with it', () => {
   assert.throws(() => asked('tcp', function* () { yield pause(1); }).cancel(1), { class: 'timeout' });
 });
 
+test('what was given up is under way until the source answers it', () => {
+  const connector = made({
+    *query(session, query, rows) {
+      rows.columns([['status', 'int64']]);
+      rows.push([(yield request('GET', '/slow')).status]);
+    },
+  });
+  const { session } = new Session(connector, {}, new Origin({}));
+  const ask = (id) => session.submit(id, { tag: 'query', val: { limits: { rowsMax: 9, bytesMax: 99n } } }, 0n);
+  const givenUp = [];
+  for (let id = 1; id <= 128; id += 1) {
+    givenUp.push(ask(id).commands[0].val.id);
+    assert.equal(session.cancel(id).events[0].val.error.code, 'cancelled');
+  }
+  // One more would be held against the connector.
+  const { commands, events } = ask(129);
+  assert.deepEqual(commands, []);
+  assert.deepEqual(events.map(({ tag, val }) => [tag, val.id, val.error.class]), [['failed', 129, 'unavailable']]);
+  // As one is answered, or fails, another one may be asked.
+  const response = (id) => session.receive({ tag: 'response', val: { id, status: 200, headers: [], body: new Uint8Array() } });
+  assert.deepEqual(response(givenUp[0]), { commands: [], events: [] });
+  const [{ val: http }] = ask(130).commands;
+  assert.deepEqual(ask(131).commands, []);
+  session.receive({ tag: 'request-failed', val: { id: givenUp[1], fault: 'timeout', message: '' } });
+  assert.equal(ask(132).commands.length, 1);
+  assert.equal(response(http.id).events.at(-1).val, 130);
+});
+
 test('errors are those of the contract', () => {
   const error = new Refused(new SoukError('source', 'code', 'message', { detail: 'why' }).error);
   assert.match(error.message, /why/);

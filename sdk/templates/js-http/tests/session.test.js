@@ -22,3 +22,17 @@ test('refusals have classes', () => {
   assert.throws(() => open({}).query('DELETE /items'), refused('invalid-request'));
   assert.throws(() => new Session(connector, {}, new Origin({})), refused('configuration'));
 });
+
+test('who leaves ends what he asked, and no other', () => {
+  const item = '{"items": [{"id": 1, "name": "pear", "price": "1.50", "at": null}], "next": null}';
+  const session = open({ '/items': [200, item] });
+  assert.ok(connector.describe().abilities.includes('cancel'));
+  const query = { tag: 'query', val: { text: '/items', parameters: [], limits: { rowsMax: 9, bytesMax: 99n } } };
+  const ask = (id) => session.session.submit(id, query, 0n).commands[0];
+  const [leaving, staying] = [ask(11), ask(12)];
+  assert.deepEqual(session.session.cancel(11).events.map(({ tag, val }) => [tag, val.id]), [['failed', 11]]);
+  // The source goes on with it, and answers nobody.
+  const heard = (command) => session.session.receive(...session.source.take(command)).events.map(({ tag }) => tag);
+  assert.deepEqual(heard(leaving), []);
+  assert.deepEqual(heard(staying), ['columns', 'batch', 'done']);
+});

@@ -32,6 +32,8 @@ TIMEOUT_MS = 30_000
 BATCH_ROWS = 1_024
 # Python's parser goes down as deep as a document does, and the stack it has ends at some thousand levels: that would end the session.
 JSON_DEPTH_MAX = 200
+# A host lets a session make so many requests at once; one more would be held against the connector.
+UNDER_WAY_MAX = 128
 # Bytes that have arrived and were not read.
 UNREAD_MAX = 16 << 20
 # Shapes of results that a session tells once each.
@@ -165,6 +167,12 @@ _FAULTS = {
     "RESET": ("unavailable", "connection_lost", "the source broke the connection"),
     "BAD_RESPONSE": ("source", "bad_response", "the source's answer is not valid HTTP or is too long"),
 }
+
+
+def _request_failed(fault, message):
+    kind, code, told = _FAULTS[fault]
+    return SoukError(kind, code, told, detail=message)
+
 
 # TCP
 
@@ -470,6 +478,8 @@ class _Session:
         self.shapes = {}
         self.waiting = {}  # by the number of a request or pause, or _READ or _TLS
         self.last = 0
+        # HTTP requests that the source has not answered yet: also those that nobody waits for any more, since it goes on with what was given up.
+        self.under_way = 0
         self.connector = self.author()
         self.wire = self.connector.wire = Wire(self)
 
@@ -495,10 +505,11 @@ class _Session:
     def receive(self, input):
         match input:
             case wit.Input_Response(told):
+                self.under_way -= 1
                 return self._resume(told.id, Response(told))
             case wit.Input_RequestFailed(told):
-                kind, code, message = _FAULTS[told.fault.name]
-                return self._resume(told.id, None, SoukError(kind, code, message, detail=told.message))
+                self.under_way -= 1
+                return self._resume(told.id, None, _request_failed(told.fault.name, told.message))
             case wit.Input_Woken(number):
                 return self._resume(number)
             case wit.Input_Bytes(data):
@@ -522,9 +533,16 @@ class _Session:
                     # Half an exchange is on the wire, whatever the task waits for: the session cannot go on.
                     raise Err(cancelled.error)
                 del self.waiting[number]
-                task.work.close()
+                self._close(task)
                 self.events.append(wit.Event_Failed(wit.Failure(id, cancelled.error)))
         return self._step()
+
+    def _close(self, task):
+        """Nobody waits for it. What its `finally` does wrong is no fault of the others that the session serves."""
+        try:
+            task.work.close()
+        except Exception as failure:
+            print(_told(failure), file=sys.stderr)
 
     def describe(self, id, columns):
         """Tells the columns of a result, or under which number they were told before."""
@@ -557,6 +575,9 @@ class _Session:
     def _run(self, task, value, error):
         try:
             wanted = task.work.throw(error) if error else task.work.send(value)
+            while isinstance(wanted, wit.HttpRequest) and self.under_way >= UNDER_WAY_MAX:
+                unanswered = f"the source has not answered {UNDER_WAY_MAX} requests, those that were given up among them"
+                wanted = task.work.throw(_request_failed("UNREACHABLE", unanswered))
         except StopIteration:
             self._end(task)
         except Exception as failure:
@@ -570,6 +591,7 @@ class _Session:
         match wanted:
             case wit.HttpRequest():
                 wanted.id = number = self._next()
+                self.under_way += 1
                 self.commands.append(wit.Command_Request(wanted))
             case wit.Pause():
                 wanted.id = number = self._next()

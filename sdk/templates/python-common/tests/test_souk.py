@@ -175,6 +175,47 @@ class Faults(unittest.TestCase):
                             ended[told.id] = told.batch.chunks[0].data.value.bytes
         self.assertEqual(ended, {1: b"/a?1/b?1", 3: b"/a?3/b?3"})
 
+    def test_what_was_given_up_is_under_way_until_the_source_answers_it(self):
+        def query(self, query, rows):
+            rows.columns(("status", "int64"))
+            rows.push((yield souk.request("GET", "/slow")).status)
+
+        session = asked(query, abilities=["pipelining", "cancel"]).session
+        submit = lambda id: session.submit(id, wit.Request_Query(wit.Query("x", [], LIMITS)), 0)
+        answered = lambda number: session.receive(wit.Input_Response(wit.HttpResponse(number, 200, [], b"")))
+        given_up = []
+        for id in range(1, 129):
+            [request] = submit(id).commands
+            given_up.append(request.value.id)
+            self.assertEqual(session.cancel(id).events[-1].value.error.code, "cancelled")
+        # One more would be held against the connector.
+        step = submit(129)
+        self.assertEqual(step.commands, [])
+        self.assertEqual(step.events[-1].value.error.class_, wit.ErrorClass.UNAVAILABLE)
+        # As one is answered, or fails, another one may be asked.
+        self.assertEqual(answered(given_up[0]), wit.Step([], []))
+        [request] = submit(130).commands
+        self.assertEqual(submit(131).commands, [])
+        session.receive(wit.Input_RequestFailed(wit.HttpFailure(given_up[1], wit.WireFault.TIMEOUT, "")))
+        self.assertEqual(len(submit(132).commands), 1)
+        self.assertEqual(answered(request.value.id).events[-1], wit.Event_Done(130))
+
+    def test_what_is_given_up_ends_alone_whatever_it_does_at_its_end(self):
+        def query(self, query, rows):
+            try:
+                yield souk.request("GET", "/slow")
+            finally:
+                yield souk.request("DELETE", "/slow")
+
+        session = asked(query, abilities=["pipelining", "cancel"]).session
+        for id in (1, 2):
+            session.submit(id, wit.Request_Query(wit.Query("x", [], LIMITS)), 0)
+        for id in (1, 2):
+            with redirect_stderr(StringIO()) as printed:
+                [failed] = session.cancel(id).events
+            self.assertEqual((failed.value.id, failed.value.error.code), (id, "cancelled"))
+            self.assertIn("GeneratorExit", printed.getvalue())
+
 
 class Wires(unittest.TestCase):
     """What is left on a wire would be read as the next request's."""

@@ -12,7 +12,7 @@ class MyConnector(souk.Connector):
     version = "0.1.0"
     need = "http"
     engines = [souk.engine("my-connector", "MyConnector", dialect="opaque", credential_types=["API_KEY"])]
-    abilities = ["pipelining"]
+    abilities = ["pipelining", "cancel"]
     # What a connection is configured with. A host passes on what is named here, and nothing else; a secret has "writeOnly": true.
     settings = {
         "type": "object",

@@ -3,7 +3,7 @@
 import unittest
 
 import app
-from scripted import Origin, Refused, Session
+from scripted import LIMITS, Origin, Refused, Session
 from souk import wit
 
 KEY = {"api_key": "secret"}
@@ -24,6 +24,18 @@ class Pages(unittest.TestCase):
     def test_a_parameter_is_one_value(self):
         api = Origin({"/items?q=a%26b": (200, '{"items": [], "next": null}')})
         self.assertEqual(Session(app, KEY, api).query("/items", wit.Value_Text("a&b")), [])
+
+    def test_who_leaves_ends_what_he_asked_and_no_other(self):
+        self.assertIn("cancel", app.Connector().describe().abilities)
+        api = Origin({"/items": (200, '{"items": [], "next": null}')})
+        session = Session(app, KEY, api).session
+        query = wit.Request_Query(wit.Query("/items", [], LIMITS))
+        leaving, staying = (session.submit(id, query, 0).commands[0] for id in (11, 12))
+        [failed] = session.cancel(11).events
+        self.assertEqual(failed.value.id, 11)
+        # The source goes on with it, and answers nobody.
+        self.assertEqual(session.receive(*api.take(leaving)), wit.Step([], []))
+        self.assertEqual(session.receive(*api.take(staying)).events[-1], wit.Event_Done(12))
 
     def test_refusals_have_classes(self):
         session = Session(app, KEY, Origin({"/items": (429, "", {"retry-after": "3"}), "/text": (200, "sorry"), "/other": (200, '{"items": 7}')}))

@@ -52,7 +52,7 @@ impl Connector for MyConnector {
         Descriptor::new("my-connector", env!("CARGO_PKG_VERSION"), Need::Http)
             .engine("my-connector", "MyConnector", "opaque", &["API_KEY"])
             .settings_schema(SETTINGS)
-            .abilities(&["pipelining"])
+            .abilities(&["pipelining", "cancel"])
     }
 
     async fn open(settings: Settings, io: Io) -> Result<Self, Error> {

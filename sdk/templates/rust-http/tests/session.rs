@@ -1,8 +1,8 @@
 //! Native tests: a session on an API of which is said what it answers.
 
 use my_connector::MyConnector;
-use souk_sdk::testing::{Origin, Session};
-use souk_sdk::{ErrorClass, Value};
+use souk_sdk::testing::{LIMITS, Origin, Session};
+use souk_sdk::{Connector, ErrorClass, Request, Value};
 
 const KEY: &str = r#"{"api_key": "secret"}"#;
 
@@ -29,6 +29,19 @@ fn a_parameter_is_one_value() {
     let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
     let answer = session.query("/items", [Value::Text("a&b".into())]).unwrap();
     assert!(answer.rows.is_empty());
+}
+
+#[test]
+fn who_leaves_ends_what_he_asked_and_no_other() {
+    let abilities = MyConnector::describe().abilities;
+    assert!(abilities.iter().any(|ability| ability == "cancel"));
+    let api = Origin::new().get("/items", r#"{"items": [], "next": null}"#);
+    let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
+    let left = session.ask_and_cancel(Request::Ping(LIMITS)).unwrap_err();
+    assert_eq!(left.code, "cancelled");
+    // The source goes on with it, and answers nobody.
+    assert!(session.query("/items", []).unwrap().rows.is_empty());
+    assert_eq!(session.requests().len(), 2);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::{
         guests::{broken, is_unavailable},
         in_flight::Wrong,
         lease::{End, Lease},
-        outgoing::{EXCHANGES_MAX, LATER_MAX, Later, aside, exchange, pause},
+        outgoing::{About, EXCHANGES_MAX, LATER_MAX, Later, aside, exchange, make_room, pause},
     },
     v1::{CallError, CheckedStep, Command, GuestError, Heard, reported},
 };
@@ -42,9 +42,11 @@ impl WireSession {
         culprit: Option<u32>,
         at: Option<Instant>,
     ) -> Result<(), End> {
+        let heard = self.about.take();
+        let about = culprit.or(heard);
         let step = match result {
             Ok(step) => step,
-            Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
+            Err(CallError::Lost(fault)) => return Err(End::Lost(about, fault)),
             Err(CallError::Cut(fault, excess)) => {
                 lease.pool.was_cut(excess);
                 return Err(End::Cut(fault));
@@ -55,8 +57,8 @@ impl WireSession {
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
         };
         for command in step.commands {
-            self.carry_out(command, lease, at)
-                .map_err(|fault| End::Lost(culprit, fault))?;
+            self.carry_out(command, lease, about, at)
+                .map_err(|fault| End::Lost(about, fault))?;
         }
         if step.events.is_empty() {
             return Ok(());
@@ -83,6 +85,7 @@ impl WireSession {
         &mut self,
         command: Command,
         lease: &Lease,
+        about: About,
         at: Option<Instant>,
     ) -> Result<(), Fault> {
         match (command, &mut self.wire) {
@@ -143,7 +146,8 @@ impl WireSession {
                     let until = now + within;
                     self.winds_up_until = self.winds_up_until.max(Some(until));
                 }
-                exchanges.push(exchange(origin, request, &mut self.pace, now)?);
+                let exchange = exchange(origin, request, about, &mut self.pace, now)?;
+                exchanges.push(exchange);
             }
             (Command::Wake(asked), _) => {
                 let Some(latest) = lease.in_flight.latest() else {
@@ -151,7 +155,12 @@ impl WireSession {
                         "it asked for a pause while nobody asked it for anything",
                     ));
                 };
-                begin(&mut self.pauses, pause(asked, &mut self.pace, latest))?;
+                let is_in_flight = |id| lease.in_flight.contains(id);
+                make_room(&mut self.pauses, is_in_flight)?;
+                // What an answer does after its end is for somebody else.
+                let about = about.filter(|id| is_in_flight(*id));
+                let pausing = pause(asked, about, &mut self.pace, latest);
+                self.pauses.push(pausing);
             }
             (Command::Close, _) => self.closing = true,
             (Command::StartTls(_), _) => {
@@ -375,12 +384,12 @@ impl Exhausted {
     }
 }
 
-fn begin(running: &mut FuturesUnordered<Later>, later: Later) -> Result<(), Fault> {
-    if running.len() >= LATER_MAX {
+fn begin(errands: &mut FuturesUnordered<Later>, errand: Later) -> Result<(), Fault> {
+    if errands.len() >= LATER_MAX {
         return Err(broken(format!(
-            "it had more than {LATER_MAX} pauses or errands at once"
+            "it had more than {LATER_MAX} errands at once"
         )));
     }
-    running.push(later);
+    errands.push(errand);
     Ok(())
 }

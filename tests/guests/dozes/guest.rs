@@ -1,0 +1,60 @@
+//! Answers each statement after a pause of as many milliseconds as it says; or breaks then, if it says so.
+
+use souk_guests::{Behaviour, words};
+use souk_sdk::{
+    Batch, Cell, ColumnBuilder, ColumnType, Error, Input, Query, Settings, Step, column,
+};
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+struct Dozes {
+    /// What waits for the end of its pause, and whether it breaks then.
+    dozing: BTreeMap<u32, bool>,
+}
+
+souk_guests::export!(Dozes);
+
+impl Behaviour for Dozes {
+    const NAME: &'static str = "dozes";
+    const ABILITIES: &'static [&'static str] = &["pipelining", "cancel"];
+
+    fn open(_settings: &Settings) -> Result<Self, Error> {
+        Ok(Dozes::default())
+    }
+
+    fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
+        let ms = words(&query).find_map(|word| word.parse().ok());
+        self.dozing
+            .insert(id, words(&query).any(|word| word == "breaks"));
+        step.wake(id, ms.unwrap_or(0));
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        let Input::Woken(id) = input else {
+            return Ok(());
+        };
+        // What was given up has ended.
+        let Some(breaks) = self.dozing.remove(&id) else {
+            return Ok(());
+        };
+        assert!(!breaks, "it breaks, as it was asked to");
+        let mut awake = ColumnBuilder::new(ColumnType::Boolean);
+        awake.push(Cell::Boolean(true))?;
+        let chunks = vec![awake.finish()];
+        step.columns(
+            id,
+            0,
+            Some(vec![column("awake", ColumnType::Boolean, "bool")]),
+        );
+        step.batch(id, Batch { rows: 1, chunks });
+        step.done(id);
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        self.dozing.remove(&id);
+        step.failed(id, Error::timeout("cancelled", "the request was cancelled"));
+        Ok(())
+    }
+}
