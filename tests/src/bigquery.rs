@@ -156,7 +156,8 @@ impl BigQuery {
     }
 
     /// Runs statements of SQLite's. A dataset is made by `ATTACH ':memory:' AS shop`; the types of columns are GoogleSQL's, with SQLite's
-    /// behind them where it has another idea of them: `STRING TEXT`, `BYTES BLOB`, and `STRINGS TEXT` for an array of texts.
+    /// behind them where it has another idea of them: `STRING TEXT`, `BYTES BLOB`, `STRINGS TEXT` for an array of texts, and a struct of scalars
+    /// (`"STRUCT<n NUMERIC, at TIMESTAMP>"`). An array and a struct are kept as JSON, a list of what BigQuery sends of each value.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
     }

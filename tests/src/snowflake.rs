@@ -160,8 +160,9 @@ impl Snowflake {
         format!("{scheme}://{}", self.address)
     }
 
-    /// Runs statements of SQLite's. A schema is made by `ATTACH ':memory:' AS PUBLIC`; the types of columns are Snowflake's. A moment is kept
-    /// as microseconds, a clock as a text with six digits of a second, an array as JSON.
+    /// Runs statements of SQLite's. A schema is made by `ATTACH ':memory:' AS PUBLIC`; the types of columns are Snowflake's, with SQLite's
+    /// behind them where it has another idea of them (`"number(38,5) text"`). A moment is kept as microseconds, a clock as a text with six
+    /// digits of a second, an array as JSON.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
     }

@@ -133,7 +133,9 @@ impl Tables {
             sql.push_str(&format!(
                 "INSERT INTO \"information_schema.tables\" SELECT '{schema}', name, CASE type WHEN 'view' THEN 'VIEW' ELSE 'BASE TABLE' END
                      FROM \"{schema}\".sqlite_master WHERE type IN ('table', 'view');
-                 INSERT INTO \"information_schema.columns\" SELECT '{schema}', t.name, c.cid + 1, c.name, replace(c.type, char(34), ''), CASE WHEN c.\"notnull\" THEN 'NO' ELSE 'YES' END
+                 INSERT INTO \"information_schema.columns\" SELECT '{schema}', t.name, c.cid + 1, c.name,
+                         CASE WHEN c.type LIKE '% text' THEN substr(c.type, 1, length(c.type) - 5) ELSE replace(c.type, char(34), '') END,
+                         CASE WHEN c.\"notnull\" THEN 'NO' ELSE 'YES' END
                      FROM \"{schema}\".sqlite_master AS t, pragma_table_info(t.name, '{schema}') AS c WHERE t.type IN ('table', 'view');"
             ));
         }
@@ -183,6 +185,15 @@ impl Tables {
             None => Wrong::Syntax(said),
         }
     }
+}
+
+/// A type as the engine names it: what a column is declared as, without SQLite's own idea of it where that stands behind it
+/// (`decimal(38,5) text`, which keeps digits that a number of SQLite's has not).
+pub fn engines_own(declared: &str) -> &str {
+    let kind = declared.trim_matches('"');
+    let mut own = [" text", " TEXT", " BLOB"].into_iter();
+    let named = own.find_map(|own| kind.strip_suffix(own));
+    named.unwrap_or(kind)
 }
 
 /// An expression, which is compiled once: for each statement anew it would take longer than the statement.

@@ -149,8 +149,9 @@ impl Trino {
     }
 
     /// Runs statements of SQLite's. A schema is made by `ATTACH ':memory:' AS shop`; the types of columns are Trino's, quoted where they are
-    /// more than a name and numbers (`"timestamp(6) with time zone"`). A moment is kept as microseconds, a clock as a text with six digits of
-    /// a second, an array as JSON.
+    /// more than a name and numbers (`"timestamp(6) with time zone"`), with SQLite's behind them where it has another idea of them
+    /// (`"decimal(38, 5) text"`). A moment is kept as microseconds, a clock as a text with six digits of a second, an array as JSON, a type of
+    /// which SQLite has no value as the text that Trino sends.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
     }

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use souk_sdk::time::{parse_iso8601, parse_rfc3339};
 
-use super::tables::{Table, datetime, named};
+use super::tables::{Table, datetime, field};
 
 /// A value: the field of a schema without its name, and the cell.
 struct Typed {
@@ -195,15 +195,7 @@ impl<'a> Reader<'a> {
 }
 
 fn scalar(kind: &str, value: Value) -> Typed {
-    let field = match kind
-        .strip_prefix("RANGE<")
-        .and_then(|kind| kind.strip_suffix('>'))
-    {
-        Some(element) => {
-            json!({"type": "RANGE", "mode": "NULLABLE", "rangeElementType": {"type": element}})
-        }
-        None => json!({"type": named(kind), "mode": "NULLABLE"}),
-    };
+    let field = field(kind);
     Typed { field, value }
 }
 

@@ -10,7 +10,7 @@ use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 
 use super::{BYTES_READ, PROJECT, ZONE, literals};
 use crate::remembered::ByText;
-use crate::tables::{Found, Wrong, first_word, semicolon, sequence};
+use crate::tables::{Found, Wrong, engines_own, first_word, semicolon, sequence};
 
 /// A result: fields of a schema, and cells.
 #[derive(Debug, Default)]
@@ -115,7 +115,8 @@ impl Tables {
                  CASE type WHEN 'view' THEN 'VIEW' ELSE 'BASE TABLE' END AS table_type FROM \"{dataset}\".sqlite_master WHERE type IN ('table', 'view');
              DROP TABLE IF EXISTS temp.\"{dataset}.COLUMNS\";
              CREATE TEMP TABLE \"{dataset}.COLUMNS\" AS SELECT t.name AS table_name, c.cid + 1 AS ordinal_position, c.name AS column_name,
-                 CASE c.type WHEN 'STRINGS TEXT' THEN 'ARRAY<STRING>' WHEN 'STRING TEXT' THEN 'STRING' WHEN 'BYTES BLOB' THEN 'BYTES' ELSE c.type END AS data_type,
+                 CASE WHEN c.type = 'STRINGS TEXT' THEN 'ARRAY<STRING>' WHEN c.type LIKE '% TEXT' OR c.type LIKE '% BLOB' THEN substr(c.type, 1, length(c.type) - 5)
+                     ELSE c.type END AS data_type,
                  CASE WHEN c.\"notnull\" OR c.type = 'STRINGS TEXT' THEN 'NO' ELSE 'YES' END AS is_nullable
                  FROM \"{dataset}\".sqlite_master AS t, pragma_table_info(t.name, '{dataset}') AS c WHERE t.type IN ('table', 'view');"
         );
@@ -243,7 +244,7 @@ fn table(found: Found) -> Table {
     let declared = found.declared.iter().enumerate();
     let kinds: Vec<String> = declared
         .map(|(at, declared)| match declared {
-            Some(declared) => declared.split(' ').next().unwrap_or_default().to_owned(),
+            Some(declared) => engines_own(declared).to_owned(),
             // What is computed is what it looks like.
             None => {
                 let mut values = found.rows.iter().map(|row| &row[at]);
@@ -258,7 +259,7 @@ fn table(found: Found) -> Table {
         .zip(&kinds)
         .map(|(name, kind)| match kind.as_str() {
             "STRINGS" => json!({"name": name, "type": "STRING", "mode": "REPEATED"}),
-            kind => json!({"name": name, "type": named(kind), "mode": "NULLABLE"}),
+            kind => with_name(name, field(kind)),
         });
     let cells = |row: &Vec<Sqlite>| {
         let cells = row
@@ -282,8 +283,29 @@ fn kind_of(value: &Sqlite) -> &'static str {
     }
 }
 
+/// The field of a schema that has this type, without its name: of a scalar, a range or a struct of scalars (`STRUCT<n NUMERIC, at TIMESTAMP>`).
+pub fn field(kind: &str) -> Value {
+    let within = |head: &str| kind.strip_prefix(head)?.strip_suffix('>');
+    if let Some(element) = within("RANGE<") {
+        return json!({"type": "RANGE", "mode": "NULLABLE", "rangeElementType": {"type": element}});
+    }
+    let Some(fields) = within("STRUCT<") else {
+        return json!({"type": named(kind), "mode": "NULLABLE"});
+    };
+    let fields = fields.split(", ").map(|part| {
+        let (name, kind) = part.split_once(' ').expect("a name and a type");
+        with_name(name, field(kind))
+    });
+    json!({"type": "RECORD", "mode": "NULLABLE", "fields": fields.collect::<Vec<Value>>()})
+}
+
+fn with_name(name: &str, mut field: Value) -> Value {
+    field["name"] = name.into();
+    field
+}
+
 /// The API's name of a type.
-pub fn named(kind: &str) -> &str {
+fn named(kind: &str) -> &str {
     match kind {
         "INT64" => "INTEGER",
         "FLOAT64" => "FLOAT",
@@ -294,11 +316,9 @@ pub fn named(kind: &str) -> &str {
 
 fn cell(kind: &str, value: &Sqlite) -> Value {
     match (kind, ValueRef::from(value)) {
-        ("STRINGS", ValueRef::Text(text)) => {
-            let texts: Vec<String> = serde_json::from_slice(text).expect("texts");
-            texts.into_iter().map(|text| json!({"v": text})).collect()
-        }
+        ("STRINGS", ValueRef::Text(text)) => cells(text),
         ("STRINGS", _) => json!([]),
+        (kind, ValueRef::Text(text)) if kind.starts_with("STRUCT<") => json!({"f": cells(text)}),
         (_, ValueRef::Null) => Value::Null,
         ("BOOL", ValueRef::Integer(number)) => (number != 0).to_string().into(),
         (_, ValueRef::Integer(number)) => number.to_string().into(),
@@ -306,4 +326,10 @@ fn cell(kind: &str, value: &Sqlite) -> Value {
         (_, ValueRef::Text(text)) => String::from_utf8_lossy(text).into(),
         (_, ValueRef::Blob(bytes)) => STANDARD.encode(bytes).into(),
     }
+}
+
+/// Those of an array or of a struct, which is kept as a list of what BigQuery sends of each.
+fn cells(kept: &[u8]) -> Value {
+    let kept: Vec<Value> = serde_json::from_slice(kept).expect("a list");
+    kept.into_iter().map(|value| json!({"v": value})).collect()
 }

@@ -12,7 +12,7 @@ use souk_sdk::time::Date;
 use super::values::{Held, Kind, Typed, nanos_of, real};
 use super::{Asked, DATABASE, Failure, VERSION, WAREHOUSE, WRITER, literals};
 use crate::remembered::{ByText, TEXTS_KEPT};
-use crate::tables::regex;
+use crate::tables::{engines_own, regex};
 
 /// A result: columns with their types, and cells.
 #[derive(Clone, Debug, Default)]
@@ -149,7 +149,7 @@ impl Tables {
                     .iter()
                     .find(|(alias, _)| alias.eq_ignore_ascii_case(name));
                 let cast = cast.map(|(_, kind)| kind.clone());
-                cast.or_else(|| Kind::parse(column.decl_type()?))
+                cast.or_else(|| Kind::parse(engines_own(column.decl_type()?)))
             })
             .collect();
         let mut found = Vec::new();
@@ -395,6 +395,7 @@ fn cell(kind: &Kind, value: &Sqlite) -> Held {
         ("timestamp_ltz", Sqlite::Integer(micros)) => Held::Moment(i128::from(*micros) * 1_000),
         ("timestamp_tz", Sqlite::Integer(micros)) => Held::Zoned(i128::from(*micros) * 1_000, 60),
         ("date", Sqlite::Text(text)) => Held::Date(Date::parse(text).expect("a date").days()),
+        ("time", Sqlite::Text(text)) => Held::Time(nanos_of(text).expect("a time")),
         ("timestamp_ntz", Sqlite::Text(text)) => Held::Clock(nanos_of(text).expect("a clock")),
         (_, Sqlite::Integer(number)) => Held::Text(number.to_string()),
         (_, Sqlite::Real(number)) => Held::Text(real(*number)),

@@ -96,9 +96,8 @@ impl Kind {
                 scale: Some(first.unwrap_or(9)),
                 ..Kind::simple(name)
             },
-            "boolean" | "date" | "variant" | "object" | "array" | "geography" | "vector" => {
-                Kind::simple(name)
-            }
+            "boolean" | "date" | "variant" | "object" | "array" | "map" | "vector"
+            | "geography" | "geometry" => Kind::simple(name),
             _ => return None,
         })
     }

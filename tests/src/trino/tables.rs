@@ -12,7 +12,7 @@ use super::literals::{self, Typed};
 use super::types::Kind;
 use super::{CATALOG, Failure, VERSION};
 use crate::remembered::ByText;
-use crate::tables::{Found, Wrong, regex, sequence, uses};
+use crate::tables::{Found, Wrong, engines_own, regex, sequence, uses};
 
 /// A result: columns with their types, and cells as an answer has them.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +199,7 @@ fn table(found: Found, zone: i64) -> Table {
     let kinds: Vec<Kind> = declared
         .map(|(at, declared)| {
             let declared = declared.as_deref();
-            let kind = declared.and_then(|kind| Kind::parse(kind.trim_matches('"')));
+            let kind = declared.and_then(|kind| Kind::parse(engines_own(kind)));
             // What is computed is what it looks like.
             kind.unwrap_or_else(|| {
                 let mut values = found.rows.iter().map(|row| &row[at]);
