@@ -3,6 +3,7 @@
 use serde_json::json;
 use souk_tests::{BigQuery, Company};
 
+use crate::exact::Exact;
 use crate::league::{League, is_stopped};
 use crate::{host, unique};
 
@@ -16,6 +17,56 @@ const SOLD: League = League {
     schema: "league",
     name: str::to_owned,
     digits: None,
+};
+
+const EXACT: Exact = Exact {
+    schema: "league",
+    name: str::to_owned,
+    wide: ["INT64", "STRING TEXT", "NUMERIC TEXT"],
+    kinds: &[
+        ("BOOL", "1", "true"),
+        ("INT64", "-9223372036854775808", "-9223372036854775808"),
+        ("FLOAT64", "0.30000000000000004", "0.30000000000000004"),
+        (
+            "NUMERIC TEXT",
+            "'-99999999999999999999999999999.999999999'",
+            "-99999999999999999999999999999.999999999",
+        ),
+        (
+            "BIGNUMERIC TEXT",
+            "'0.00000000000000000000000000000000000001'",
+            "0.00000000000000000000000000000000000001",
+        ),
+        (
+            "STRING TEXT",
+            r#"'it''s "ä", 日本 😀 \'"#,
+            r#"it's "ä", 日本 😀 \"#,
+        ),
+        ("BYTES BLOB", "x'00ff'", "AP8="),
+        ("DATE", "'9999-12-31'", "9999-12-31"),
+        ("TIME", "'23:59:59.999999'", "23:59:59.999999"),
+        (
+            "DATETIME",
+            "'1969-12-31T23:59:59.999999'",
+            "1969-12-31T23:59:59.999999",
+        ),
+        ("TIMESTAMP", "-1", "1969-12-31T23:59:59.999999Z"),
+        ("JSON", r#"'{"a":[1.50,null]}'"#, r#"{"a":[1.50,null]}"#),
+        ("GEOGRAPHY", "'POINT(1 2)'", "POINT(1 2)"),
+        ("INTERVAL", "'1-2 3 4:5:6.789'", "1-2 3 4:5:6.789"),
+        (
+            "RANGE<DATE>",
+            "'[2020-01-01, UNBOUNDED)'",
+            "[2020-01-01, UNBOUNDED)",
+        ),
+        ("STRINGS TEXT", r#"'["a",""]'"#, r#"["a",""]"#),
+        (
+            "STRUCT<n NUMERIC, at TIMESTAMP>",
+            r#"'["12345678901234567890.001","-1"]'"#,
+            r#"{"n":12345678901234567890.001,"at":"1969-12-31T23:59:59.999999Z"}"#,
+        ),
+    ],
+    empty_for_null: Some("STRINGS TEXT"),
 };
 
 async fn seller(server: &BigQuery) -> (Company, String) {
@@ -43,6 +94,15 @@ async fn a_seller_sells_from_bigquery() {
     );
 
     SOLD.is_sold(&seller, &connection).await;
+}
+
+/// A value of every type and NULL in each, which is an empty list of an array, what finds no row, and two hundred columns: each digit in its place.
+#[tokio::test]
+async fn values_of_bigquery_leave_to_the_last_digit() {
+    let server = BigQuery::start().await;
+    let (seller, connection) = seller(&server).await;
+    server.admin(&EXACT.tables());
+    EXACT.leaves(&seller, &connection).await;
 }
 
 /// A text that writes may be saved by nobody; one that the host does not see through is run dry, is no query by BigQuery's own word, and is not run.

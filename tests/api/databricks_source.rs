@@ -3,6 +3,7 @@
 use serde_json::json;
 use souk_tests::{Company, Databricks};
 
+use crate::exact::Exact;
 use crate::league::{League, is_stopped};
 use crate::{host, unique};
 
@@ -16,6 +17,70 @@ const SOLD: League = League {
     schema: "league",
     name: str::to_owned,
     digits: Some("SELECT 12345678901234567890.00100 AS fee"),
+};
+
+const EXACT: Exact = Exact {
+    schema: "league",
+    name: str::to_owned,
+    wide: ["bigint", "string text", "decimal(38,5) text"],
+    kinds: &[
+        ("boolean", "1", "true"),
+        ("tinyint", "-128", "-128"),
+        ("smallint", "-32768", "-32768"),
+        ("int", "-2147483648", "-2147483648"),
+        ("bigint", "-9223372036854775808", "-9223372036854775808"),
+        ("float", "0.1", "0.1"),
+        ("double", "0.30000000000000004", "0.30000000000000004"),
+        (
+            "decimal(38,5) text",
+            "'12345678901234567890.00100'",
+            "12345678901234567890.00100",
+        ),
+        (
+            "string text",
+            r#"'it''s "ä", 日本 😀 \'"#,
+            r#"it's "ä", 日本 😀 \"#,
+        ),
+        ("varchar(4)", "'ab'", "ab"),
+        ("char(4)", "'ab  '", "ab  "),
+        ("binary", "x'00ff'", "AP8="),
+        ("date", "'9999-12-31'", "9999-12-31"),
+        ("timestamp", "-1", "1969-12-31T23:59:59.999999Z"),
+        (
+            "timestamp_ntz",
+            "'1969-12-31 23:59:59.999999'",
+            "1969-12-31T23:59:59.999999",
+        ),
+        ("interval year to month", "'1-2'", "1-2"),
+        (
+            "interval day to second",
+            "'2 03:04:05.500000000'",
+            "2 03:04:05.500000000",
+        ),
+        (
+            "array<decimal(38,5)>",
+            "'[12345678901234567890.00100,null]'",
+            "[12345678901234567890.00100,null]",
+        ),
+        (
+            "map<string,bigint>",
+            r#"'{"a":9007199254740993}'"#,
+            r#"{"a":9007199254740993}"#,
+        ),
+        (
+            "struct<n:decimal(38,5),at:timestamp>",
+            r#"'{"n":0.00001,"at":"1969-12-31T23:59:59.999999Z"}'"#,
+            r#"{"n":0.00001,"at":"1969-12-31T23:59:59.999999Z"}"#,
+        ),
+        ("variant", r#"'{"a":[1.50,null]}'"#, r#"{"a":[1.50,null]}"#),
+        (
+            "geography(4326)",
+            "'SRID=4326;POINT(1 2)'",
+            "SRID=4326;POINT(1 2)",
+        ),
+        ("geometry(0)", "'POINT(1 2)'", "POINT(1 2)"),
+    ],
+    empty_for_null: None,
 };
 
 async fn seller(server: &Databricks) -> (Company, String) {
@@ -53,6 +118,15 @@ async fn a_seller_sells_from_databricks() {
 
     SOLD.is_sold(&seller, &connection).await;
     assert_eq!(server.running(), 0);
+}
+
+/// A value of every type and NULL in each, what finds no row, and two hundred columns: each digit in its place.
+#[tokio::test]
+async fn values_of_databricks_leave_to_the_last_digit() {
+    let server = Databricks::start().await;
+    let (seller, connection) = seller(&server).await;
+    server.admin(&EXACT.tables());
+    EXACT.leaves(&seller, &connection).await;
 }
 
 /// A text that begins as a query and writes may be saved by nobody; one that the host does not see through is refused by Databricks.

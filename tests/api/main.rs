@@ -26,6 +26,7 @@ mod endpoints;
 mod ends_of_time;
 mod envelope;
 mod events;
+mod exact;
 mod executions;
 mod exports;
 mod faults;

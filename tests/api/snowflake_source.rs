@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use souk_tests::{Company, Snowflake, snowflake};
 
+use crate::exact::Exact;
 use crate::league::{League, is_stopped};
 use crate::{host, unique};
 
@@ -18,6 +19,70 @@ const SOLD: League = League {
     schema: "LEAGUE",
     name: str::to_uppercase,
     digits: Some("SELECT 12345678901234567890.00100::NUMBER(38,5) AS FEE"),
+};
+
+const EXACT: Exact = Exact {
+    schema: "LEAGUE",
+    name: str::to_uppercase,
+    wide: ["number(18,0)", "varchar", "number(38,5) text"],
+    kinds: &[
+        ("number(18,0)", "-999999999999999999", "-999999999999999999"),
+        (
+            "number(38,0) text",
+            "'99999999999999999999999999999999999999'",
+            "99999999999999999999999999999999999999",
+        ),
+        (
+            "number(38,5) text",
+            "'12345678901234567890.00100'",
+            "12345678901234567890.00100",
+        ),
+        ("float", "0.30000000000000004", "0.30000000000000004"),
+        (
+            "varchar",
+            r#"'it''s "ä", 日本 😀 \'"#,
+            r#"it's "ä", 日本 😀 \"#,
+        ),
+        ("binary", "x'00ff'", "AP8="),
+        ("boolean", "1", "true"),
+        ("date", "'9999-12-31'", "9999-12-31"),
+        ("time", "'23:59:59.999999'", "23:59:59.999999"),
+        (
+            "timestamp_ntz",
+            "'1969-12-31 23:59:59.999999'",
+            "1969-12-31T23:59:59.999999",
+        ),
+        ("timestamp_ltz", "-1", "1969-12-31T23:59:59.999999Z"),
+        ("timestamp_tz", "-1", "1969-12-31T23:59:59.999999Z"),
+        ("variant", r#"'{"a":[1.50,null]}'"#, r#"{"a":[1.50,null]}"#),
+        (
+            "object",
+            r#"'{"a":9007199254740993}'"#,
+            r#"{"a":9007199254740993}"#,
+        ),
+        ("array", "'[1.50,undefined]'", "[1.50,null]"),
+        (
+            "map",
+            r#"'{"a":9007199254740993}'"#,
+            r#"{"a":9007199254740993}"#,
+        ),
+        (
+            "vector(float, 2)",
+            "'[1.100000,2.200000]'",
+            "[1.100000,2.200000]",
+        ),
+        (
+            "geography",
+            r#"'{"coordinates":[1,2],"type":"Point"}'"#,
+            r#"{"coordinates":[1,2],"type":"Point"}"#,
+        ),
+        (
+            "geometry",
+            r#"'{"coordinates":[1,2],"type":"Point"}'"#,
+            r#"{"coordinates":[1,2],"type":"Point"}"#,
+        ),
+    ],
+    empty_for_null: None,
 };
 
 async fn seller(server: &Snowflake) -> (Company, String) {
@@ -52,6 +117,15 @@ async fn a_seller_sells_from_snowflake() {
 
     SOLD.is_sold(&seller, &connection).await;
     assert_eq!(server.running(), 0);
+}
+
+/// A value of every type and NULL in each, what finds no row, and two hundred columns: each digit in its place.
+#[tokio::test]
+async fn values_of_snowflake_leave_to_the_last_digit() {
+    let server = Snowflake::start().await;
+    let (seller, connection) = seller(&server).await;
+    server.admin(&EXACT.tables());
+    EXACT.leaves(&seller, &connection).await;
 }
 
 /// The account's own zone does not count: moments of both kinds leave in UTC, clocks without a zone claim none, and filters find them.

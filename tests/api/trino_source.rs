@@ -3,6 +3,7 @@
 use serde_json::json;
 use souk_tests::{Company, Trino, trino};
 
+use crate::exact::Exact;
 use crate::league::{League, a_token_lets_in, is_stopped};
 use crate::{host, unique};
 
@@ -16,6 +17,96 @@ const SOLD: League = League {
     schema: "league",
     name: str::to_owned,
     digits: Some("SELECT DECIMAL '12345678901234567890.00100' AS fee"),
+};
+
+const EXACT: Exact = Exact {
+    schema: "league",
+    name: str::to_owned,
+    wide: ["bigint", "varchar", "decimal(38, 5) text"],
+    kinds: &[
+        ("boolean", "1", "true"),
+        ("tinyint", "-128", "-128"),
+        ("smallint", "-32768", "-32768"),
+        ("integer", "-2147483648", "-2147483648"),
+        ("bigint", "-9223372036854775808", "-9223372036854775808"),
+        ("real", "0.1", "0.1"),
+        ("double", "0.30000000000000004", "0.30000000000000004"),
+        (
+            "decimal(38, 5) text",
+            "'12345678901234567890.00100'",
+            "12345678901234567890.00100",
+        ),
+        (
+            "varchar",
+            r#"'it''s "ä", 日本 😀 \'"#,
+            r#"it's "ä", 日本 😀 \"#,
+        ),
+        ("char(4)", "'ab  '", "ab  "),
+        ("varbinary", "x'00ff'", "AP8="),
+        ("json", r#"'{"a":[1.50,null]}'"#, r#"{"a":[1.50,null]}"#),
+        ("date", "'9999-12-31'", "9999-12-31"),
+        ("time(6)", "'23:59:59.999999'", "23:59:59.999999"),
+        ("time(9)", "'23:59:59.999999999'", "23:59:59.999999999"),
+        (
+            "time(3) with time zone",
+            "'12:00:00.000+01:00'",
+            "12:00:00.000+01:00",
+        ),
+        (
+            "timestamp(3)",
+            "'1969-12-31 23:59:59.999'",
+            "1969-12-31T23:59:59.999000",
+        ),
+        (
+            "timestamp(6)",
+            "'1969-12-31 23:59:59.999999'",
+            "1969-12-31T23:59:59.999999",
+        ),
+        (
+            "timestamp(12)",
+            "'1969-12-31 23:59:59.999999999999'",
+            "1969-12-31 23:59:59.999999999999",
+        ),
+        (
+            "timestamp(6) with time zone",
+            "-1",
+            "1969-12-31T23:59:59.999999Z",
+        ),
+        (
+            "timestamp(9) with time zone",
+            "'1969-12-31 23:59:59.999999999 UTC'",
+            "1969-12-31 23:59:59.999999999 UTC",
+        ),
+        ("interval year to month", "'1-2'", "1-2"),
+        (
+            "interval day to second",
+            "'2 03:04:05.500'",
+            "2 03:04:05.500",
+        ),
+        (
+            "uuid",
+            "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+            "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+        ),
+        ("ipaddress", "'2001:db8::1'", "2001:db8::1"),
+        ("HyperLogLog", "'AgwBAA=='", "AgwBAA=="),
+        (
+            "array(decimal(38, 5))",
+            r#"'["12345678901234567890.00100",null]'"#,
+            "[12345678901234567890.00100,null]",
+        ),
+        (
+            "map(varchar, bigint)",
+            r#"'{"a":9007199254740993}'"#,
+            r#"{"a":9007199254740993}"#,
+        ),
+        (
+            "row(n decimal(38, 5), at timestamp(6) with time zone)",
+            r#"'["0.00001","1969-12-31 23:59:59.999999 UTC"]'"#,
+            r#"{"n":0.00001,"at":"1969-12-31T23:59:59.999999Z"}"#,
+        ),
+    ],
+    empty_for_null: None,
 };
 
 async fn seller(server: &Trino) -> (Company, String) {
@@ -53,6 +144,15 @@ async fn a_seller_sells_from_trino() {
 
     SOLD.is_sold(&seller, &connection).await;
     assert_eq!((server.running(), server.transactions()), (0, 0));
+}
+
+/// A value of every type and NULL in each, what finds no row, and two hundred columns: each digit in its place.
+#[tokio::test]
+async fn values_of_trino_leave_to_the_last_digit() {
+    let server = Trino::start().await;
+    let (seller, connection) = seller(&server).await;
+    server.admin(&EXACT.tables());
+    EXACT.leaves(&seller, &connection).await;
 }
 
 /// Moments that are kept on another clock than UTC's are the same moments, and clocks without a zone claim none.
