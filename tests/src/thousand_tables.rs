@@ -1,5 +1,5 @@
-//! A thousand tables of five fields each, in the words of each engine: of their catalog. Tests give a connector seconds to read it, and
-//! `tests/load/figures catalogs` gives a host one.
+//! A thousand tables of five fields each, in the words of each engine: of their catalog, which is read within a second. The connectors' tests say so of one
+//! of twenty on a busy machine, `tests/load/figures catalogs` of most.
 
 /// They are named `t0` and so on.
 pub const TABLES: usize = 1_000;

@@ -15,7 +15,10 @@ use souk_tests::guests;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
-    sync::mpsc::{UnboundedSender, unbounded_channel},
+    sync::{
+        Semaphore,
+        mpsc::{UnboundedSender, unbounded_channel},
+    },
 };
 
 /// How many leave.
@@ -211,6 +214,75 @@ async fn who_leaves_leaves_no_pause_behind() {
     assert!(poll!(&mut stays).is_pending());
     let answer = ask(1).await.unwrap();
     assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
+}
+
+/// Tells when it is asked for something, and answers that as soon as there is a permit for it.
+async fn hangs(listener: TcpListener, tell: UnboundedSender<()>, permits: Arc<Semaphore>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (tell, permits) = (tell.clone(), permits.clone());
+        tokio::spawn(async move {
+            let mut client = BufReader::new(client);
+            while asked(&mut client).await.is_some_and(|line| line != "\r\n") {}
+            let _ = tell.send(());
+            if let Ok(permit) = permits.acquire().await {
+                permit.forget();
+            }
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            let _ = client.write_all(answer.as_bytes()).await;
+        });
+    }
+}
+
+/// Who leaves what a source does not answer leaves an HTTP request behind, until its time is over. Where those are as many as a session may have, whoever
+/// asks next is told that the source does not answer, and it is no fault of a connector that counts none of them: who stays is answered when the source
+/// comes to itself, and so is who asks then.
+#[tokio::test]
+async fn who_leaves_a_source_that_hangs_breaks_no_connector() {
+    /// HTTP requests of a session at once.
+    const EXCHANGES_MAX: usize = 128;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // All in one.
+    let limits = PoolLimits {
+        sessions_max: 1,
+        ..PoolLimits::default()
+    };
+    let mut source = source_with("forgets", "{}", limits);
+    Arc::get_mut(&mut source).expect("nobody else has it").grant = Grant::Http {
+        base_url: format!("http://{}", listener.local_addr().unwrap()),
+        attach: Vec::new(),
+        ca_pem: None,
+    };
+    let (tell, mut told) = unbounded_channel();
+    let permits = Arc::new(Semaphore::new(1));
+    tokio::spawn(hangs(listener, tell, permits.clone()));
+    let sandbox = with_guest(guests::FORGETS).await;
+    let ask = || Box::pin(sandbox.run(&source, query("SELECT 1"), within(60)));
+    ask().await.unwrap();
+    told.recv().await.unwrap();
+    let mut stays = ask();
+    assert!(poll!(&mut stays).is_pending());
+    told.recv().await.unwrap();
+    for _ in 1..EXCHANGES_MAX {
+        let mut leaving = ask();
+        assert!(poll!(&mut leaving).is_pending());
+        // It is under way.
+        told.recv().await.unwrap();
+    }
+    for _ in 0..3 {
+        let refused = ask().await.unwrap_err();
+        assert_eq!(refused.kind, FaultKind::Unreachable);
+        let detail = refused.detail.unwrap();
+        assert!(
+            detail.contains(&format!("not answered {EXCHANGES_MAX} requests")),
+            "{detail}"
+        );
+    }
+    assert_eq!(sandbox.connectors()[0].traps_total, 0);
+    assert!(poll!(&mut stays).is_pending());
+    permits.add_permits(2 * EXCHANGES_MAX);
+    for answer in [stays.await, ask().await] {
+        assert_eq!(rows(&answer.unwrap()), r#"[{"status":200}]"#);
+    }
 }
 
 /// What breaks its session so fast that nothing tells it from those beside it has done so twice when it is asked alone, as they are: they are answered, and

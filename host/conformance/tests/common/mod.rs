@@ -12,9 +12,12 @@ use souk_sandbox::{
 };
 use souk_tests::thousand_tables;
 
-/// What a catalog of a thousand tables may take here, where other tests take this machine's time and nothing of this host is optimised. A second is asked
-/// of it by `tests/load/figures catalogs`.
-const CATALOG_WITHIN: Duration = Duration::from_secs(5);
+/// What a catalog of a thousand tables may take, though nothing of this host is optimised.
+const CATALOG_WITHIN: Duration = Duration::from_secs(1);
+/// Other tests take this machine's time as well: one of so many is read that quickly.
+const CATALOGS_MAX: usize = 20;
+/// So many are read however quick they are: the first one may have to find out what the others know.
+const CATALOGS_MIN: usize = 3;
 
 /// The bundled connector of this name.
 pub async fn loaded(name: &str, profile: Profile) -> Subject {
@@ -69,15 +72,16 @@ pub fn query(text: &str) -> Request {
     })
 }
 
-/// The catalog of a schema with a thousand tables is read within moments: the quickest of three counts. `seen` looks at each.
+/// The catalog of a schema with a thousand tables is read within a second. `seen` looks at each that is read.
 pub async fn reads_a_thousand_tables(
     subject: &Subject,
     schema: &str,
     mut seen: impl FnMut(&Output),
 ) {
     let source = subject.source(subject.place.as_ref().unwrap());
-    let mut best = Duration::MAX;
-    for _ in 0..3 {
+    let mut times: Vec<Duration> = Vec::new();
+    while times.len() < CATALOGS_MIN || times.iter().all(|took| *took > CATALOG_WITHIN) {
+        assert!(times.len() < CATALOGS_MAX, "{times:?}");
         let request = Request::Schema(SchemaFilter {
             schemas: vec![schema.to_owned()],
             tables: Vec::new(),
@@ -86,12 +90,11 @@ pub async fn reads_a_thousand_tables(
         });
         let begun = Instant::now();
         let catalog = subject.ask(&source, request).await.unwrap();
-        best = best.min(begun.elapsed());
+        times.push(begun.elapsed());
         assert_eq!(catalog.rows, thousand_tables::FIELDS);
         seen(&catalog);
     }
-    println!("{} fields in {best:?}", thousand_tables::FIELDS);
-    assert!(best < CATALOG_WITHIN, "{best:?}");
+    println!("{} fields in {times:?}", thousand_tables::FIELDS);
 }
 
 /// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.

@@ -18,7 +18,9 @@ use crate::{
     asking::asking,
     fault::Fault,
     memory::HeldMemory,
-    v1::{HttpAnswer, HttpFailure, HttpRequest, Pause, Received, TlsHandshake, TlsRecords},
+    v1::{
+        HttpAnswer, HttpFailure, HttpRequest, Pause, Received, TlsHandshake, TlsRecords, WireFault,
+    },
     wire::{Dialer, HttpOrigin},
 };
 
@@ -27,7 +29,9 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A cancel request has 16 bytes.
 const ASIDE_BYTES_MAX: usize = 4 << 10;
 /// HTTP requests of one session at once: one for each request that it has in flight at most, and one beside it that stops the one before at the source.
-pub(super) const EXCHANGES_MAX: usize = 128;
+const EXCHANGES_MAX: usize = 128;
+/// With those that were not made, which are on their way to the guest: as many, for all that it may have in flight and what stops them.
+const EXCHANGES_LEFT_MAX: usize = 2 * EXCHANGES_MAX;
 /// HTTP requests and pauses for one answer that are as fast as they are asked for; further ones at this pace. A page takes an API longer, and
 /// a guest that asks for ever does so two hundred times a second, however many it asks for at once.
 const EXCHANGES_FREE: usize = 64;
@@ -72,8 +76,6 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PROTOCOLS_MAX: usize = 8;
 const PROTOCOL_BYTES_MAX: usize = 255;
 
-/// An HTTP request under way: what the guest was called about when it made it, and how it ended.
-pub(super) type Exchange = BoxFuture<'static, (About, Exchanged)>;
 /// The request that a call of the guest was about, as far as that can be told: nobody knows what it does meanwhile for others.
 pub(super) type About = Option<u32>;
 /// A response with the memory that it holds, or why there is none.
@@ -99,6 +101,26 @@ impl Failed {
             failure,
             exhausted: is_exhausted.then(|| error.into()),
         }
+    }
+}
+
+/// An HTTP request under way.
+pub(super) struct Exchange {
+    /// What the guest was called about when it made it.
+    about: About,
+    /// There was no room for it: it fails.
+    is_refused: bool,
+    exchanged: BoxFuture<'static, Exchanged>,
+}
+
+impl Future for Exchange {
+    /// What it was made about, and how it ended.
+    type Output = (About, Exchanged);
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let exchanged = ready!(self.exchanged.as_mut().poll(cx));
+        Poll::Ready((self.about, exchanged))
     }
 }
 
@@ -183,6 +205,56 @@ pub(super) fn handshake(asked: TlsHandshake) -> Result<Handshake, Fault> {
     })
 }
 
+/// Whether there is room for one more. An exchange ends with its answer or its time, and not with the request that it was made for, which ends at once where
+/// its caller leaves. As long as such ones take the room it is the source that hangs; a guest need not have counted them.
+#[inline]
+pub(super) fn has_room(
+    exchanges: &FuturesUnordered<Exchange>,
+    is_in_flight: impl Fn(u32) -> bool,
+) -> Result<bool, Fault> {
+    let all = exchanges.len();
+    if all < EXCHANGES_MAX {
+        return Ok(true);
+    }
+    let (mut made, mut held) = (0, 0);
+    for exchange in exchanges.iter().filter(|exchange| !exchange.is_refused) {
+        made += 1;
+        held += usize::from(exchange.about.is_none_or(&is_in_flight));
+    }
+    if held >= EXCHANGES_MAX || all >= EXCHANGES_LEFT_MAX {
+        return Err(broken(format!(
+            "it made more than {EXCHANGES_MAX} HTTP requests at once"
+        )));
+    }
+    Ok(made < EXCHANGES_MAX)
+}
+
+/// An HTTP request for which there is no room: it fails in its turn, as one that could not be made.
+#[cold]
+pub(super) fn refused(id: u32, about: About, pace: &mut Pace, now: Instant) -> Exchange {
+    let wait = pace.next(now);
+    let failure = HttpFailure {
+        id,
+        fault: WireFault::Unreachable,
+        message: format!(
+            "the source has not answered {EXCHANGES_MAX} requests, those that were given up among them"
+        ),
+    };
+    Exchange {
+        about,
+        is_refused: true,
+        exchanged: Box::pin(async move {
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            Err(Failed {
+                failure,
+                exhausted: None,
+            })
+        }),
+    }
+}
+
 /// An HTTP request under way, which waits for its turn first.
 pub(super) fn exchange(
     origin: &mut HttpOrigin,
@@ -199,14 +271,18 @@ pub(super) fn exchange(
     asking();
     // Made where it stays, and not moved there.
     let place = Box::new_uninit();
-    let exchange = Box::write(place, async move {
+    let exchanged = Box::write(place, async move {
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
         let exchanged = checked.exchange(now + wait).await;
-        (about, exchanged.map_err(|error| Failed::new(id, error)))
+        exchanged.map_err(|error| Failed::new(id, error))
     });
-    Ok(Box::into_pin(exchange))
+    Ok(Exchange {
+        about,
+        is_refused: false,
+        exchanged: Box::into_pin(exchanged),
+    })
 }
 
 /// Opens a second wire to the same address, sends, and leaves it to the peer to close it, who may drop a request whose sender has gone
@@ -256,5 +332,32 @@ mod tests {
         assert_eq!(pace.next(later), EXCHANGE_PACE);
         pace.begin_answer();
         assert!(pace.next(later).is_zero());
+    }
+
+    /// Of the request of this number, which the source does not answer.
+    fn unanswered(about: u32) -> Exchange {
+        Exchange {
+            about: Some(about),
+            is_refused: false,
+            exchanged: Box::pin(std::future::pending()),
+        }
+    }
+
+    /// A guest is at fault that has as many requests made as there is room for, all for somebody who waits. What others have left behind fails the next ones,
+    /// as long as the guest hears of them.
+    #[test]
+    fn what_is_left_behind_is_no_fault() {
+        let awaited = |id: u32| id == 1;
+        let exchanges: FuturesUnordered<_> = (1..EXCHANGES_MAX).map(|_| unanswered(1)).collect();
+        assert!(matches!(has_room(&exchanges, awaited), Ok(true)));
+        exchanges.push(unanswered(2));
+        let (mut pace, now) = (Pace::default(), Instant::now());
+        for _ in 0..EXCHANGES_MAX {
+            assert!(matches!(has_room(&exchanges, awaited), Ok(false)));
+            exchanges.push(refused(7, Some(1), &mut pace, now));
+        }
+        assert!(has_room(&exchanges, awaited).is_err());
+        let exchanges: FuturesUnordered<_> = (0..EXCHANGES_MAX).map(|_| unanswered(1)).collect();
+        assert!(has_room(&exchanges, awaited).is_err());
     }
 }

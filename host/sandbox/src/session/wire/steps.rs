@@ -17,7 +17,7 @@ use crate::{
         guests::{broken, is_unavailable},
         in_flight::Wrong,
         lease::{End, Lease},
-        outgoing::{About, EXCHANGES_MAX, LATER_MAX, Later, aside, exchange, make_room, pause},
+        outgoing::{About, LATER_MAX, Later, aside, exchange, has_room, make_room, pause, refused},
     },
     v1::{CallError, CheckedStep, Command, GuestError, Heard, reported},
 };
@@ -135,12 +135,12 @@ impl WireSession {
                 if lease.in_flight.is_empty() {
                     request.timeout_ms = request.timeout_ms.min(WINDS_UP_MS);
                 }
-                if exchanges.len() >= EXCHANGES_MAX {
-                    return Err(broken(format!(
-                        "it made more than {EXCHANGES_MAX} HTTP requests at once"
-                    )));
-                }
                 let now = at.unwrap_or_else(Instant::now);
+                let is_in_flight = |id| lease.in_flight.contains(id);
+                if !has_room(exchanges, is_in_flight)? {
+                    exchanges.push(refused(request.id, about, &mut self.pace, now));
+                    return Ok(());
+                }
                 let within = Duration::from_millis(u64::from(request.timeout_ms));
                 if within <= WINDS_UP {
                     let until = now + within;
