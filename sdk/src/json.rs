@@ -8,6 +8,7 @@ use serde::de::{
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
+use std::num::ParseFloatError;
 
 mod answer;
 mod parts;
@@ -17,7 +18,7 @@ mod wrong;
 pub use answer::{Answer, Reading, Telling};
 pub use parts::{once_part, once_scalar, part, part_or_none, read_part, scalar};
 pub use reader::{Reader, Written};
-pub use table::{Cell, Kind, Table};
+pub use table::{Cell, Kind, Place, Table};
 pub use wrong::what_is_wrong;
 
 /// A document, of which parts may borrow. That it is text is seen once for all of it: [`serde_json::from_slice`] looks at each value by itself,
@@ -237,6 +238,47 @@ pub fn whole(text: &str) -> Option<i64> {
     }
 }
 
+/// The double that digits are: what `parse` says, sooner where there are few of them, as mostly.
+pub fn float(text: &str) -> Result<f64, ParseFloatError> {
+    match short_float(text) {
+        Some(value) => Ok(value),
+        None => text.parse(),
+    }
+}
+
+/// The same of digits with or without a point that a double has all of: divided by a power of ten that it has, too, they are rounded once.
+#[inline]
+fn short_float(text: &str) -> Option<f64> {
+    const DIGITS: usize = 15;
+    const TENS: [f64; DIGITS + 1] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    ];
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.len() > DIGITS {
+        return None;
+    }
+    let (mut value, mut point) = (0_u64, None);
+    for (at, byte) in digits.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' => value = value * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let scale = match point {
+        _ if digits.is_empty() => return None,
+        None => 0,
+        // Digits on both sides of it.
+        Some(at) if at > 0 && at + 1 < digits.len() => digits.len() - at - 1,
+        Some(_) => return None,
+    };
+    let value = value as f64 / TENS[scale];
+    match digits.len() < text.len() {
+        true => Some(-value),
+        false => Some(value),
+    }
+}
+
 /// Appends a text, quoted, as `serde_json` writes it.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
     let (bytes, mut at) = (text.as_bytes(), 0);
@@ -307,6 +349,63 @@ mod tests {
         ] {
             let value: &RawValue = serde_json::from_str(raw).unwrap();
             assert_eq!(text(value).as_deref(), wanted, "{raw}");
+        }
+    }
+
+    /// A double is what the standard library reads, to the last bit, and what is none is none.
+    #[test]
+    fn floats_are_read_as_by_the_library() {
+        let mut texts: Vec<String> = [
+            "0",
+            "-0",
+            "0.0",
+            "-0.0",
+            "1.",
+            ".5",
+            "",
+            "-",
+            ".",
+            "-.5",
+            "1.5.5",
+            "+1",
+            "1e5",
+            "1E-5",
+            "NaN",
+            "inf",
+            "0.1",
+            "0.3",
+            "123456789012345",
+            "0.12345678901234",
+            "99999999999999.9",
+            "1234567890123456",
+            "0.30000000000000004",
+            "4.35",
+            "1e400",
+            " 1",
+            "1 ",
+            "1,5",
+            "٣",
+        ]
+        .map(str::to_owned)
+        .into();
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let (value, scale) = ((seed >> 32) * ((seed >> 20) & 0xffff), (seed % 12) as usize);
+            let digits = format!("{value:013}");
+            let digits = &digits[..digits.len().min(14)];
+            let (whole, fraction) = digits.split_at(digits.len() - scale);
+            let sign = if seed & 4096 == 0 { "-" } else { "" };
+            texts.push(match fraction {
+                "" => format!("{sign}{whole}"),
+                _ => format!("{sign}{whole}.{fraction}"),
+            });
+        }
+        for text in texts {
+            let (read, wanted) = (float(&text), text.parse::<f64>());
+            assert_eq!(read.map(f64::to_bits), wanted.map(f64::to_bits), "{text}");
         }
     }
 

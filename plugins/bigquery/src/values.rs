@@ -7,7 +7,7 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Written, write_f64, write_text};
+use souk_sdk::json::{self, Kind, Place, Written, write_f64, write_text};
 use souk_sdk::time::{DAY_US, Date, MOMENTS, TimeOfDay, iso8601, parse_iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -19,27 +19,32 @@ impl Kind for Type {
         matches!(self, Type::Array(_) | Type::Struct(_))
     }
 
-    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
-        match (self, cell) {
+    fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error> {
+        let (room, into) = (into.room, &mut *into.column);
+        let digits;
+        let (scalar, text) = match (self, cell) {
             // An array is not NULL: what says so has an empty one.
-            (Type::Array(_), Written::Null) => into.var(b"[]"),
+            (Type::Array(_), Written::Null) => return into.var(b"[]"),
             (_, Written::Null) => {
                 into.null();
-                Ok(())
+                return Ok(());
             }
             // Numbers and truth may stand there as such, and keep their digits.
-            (Type::Scalar(scalar), Written::Text(text) | Written::Number(text)) => {
-                push(*scalar, text, into)
-            }
+            (Type::Scalar(scalar), Written::Text(text) | Written::Number(text)) => (*scalar, text),
             (Type::Scalar(scalar), Written::Whole(value)) => {
-                push(*scalar, &value.to_string(), into)
+                digits = value.to_string();
+                (*scalar, digits.as_str())
             }
             (Type::Scalar(scalar), Written::Truth(value)) => {
-                push(*scalar, &value.to_string(), into)
+                digits = value.to_string();
+                (*scalar, digits.as_str())
             }
-            (kind, Written::Raw(cell)) => into.var_with(|out| document_of(kind, cell, out, room)),
-            _ => Err(malformed()),
-        }
+            (kind, Written::Raw(cell)) => {
+                return into.var_with(|out| document_of(kind, cell, out, room));
+            }
+            _ => return Err(malformed()),
+        };
+        push(scalar, text, into)
     }
 
     fn malformed() -> Error {
@@ -95,7 +100,7 @@ fn int64(text: &str) -> Result<i64, Error> {
 
 /// `NaN`, `Infinity` and `-Infinity` are numbers, too.
 fn float64(text: &str) -> Result<f64, Error> {
-    text.parse().map_err(|_| malformed())
+    json::float(text).map_err(|_| malformed())
 }
 
 /// Digits, as they were sent.

@@ -8,9 +8,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::json::{Kind, Written};
+use souk_sdk::json::{Kind, Place, Written};
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
-use souk_sdk::{ColumnBuilder, Error, json};
+use souk_sdk::{Error, json};
 
 use crate::answers::malformed;
 use crate::types::{Sent, Type, Way};
@@ -28,7 +28,8 @@ impl Kind for Sent {
         false
     }
 
-    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
+    fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error> {
+        let (room, into) = (into.room, &mut *into.column);
         let text = match cell {
             Written::Null => {
                 into.null();
@@ -87,7 +88,7 @@ fn float(text: &str) -> Result<f64, Error> {
         "NaN" => Ok(f64::NAN),
         "Infinity" => Ok(f64::INFINITY),
         "-Infinity" => Ok(f64::NEG_INFINITY),
-        text => match text.parse::<f64>() {
+        text => match json::float(text) {
             Ok(value) if value.is_finite() => Ok(value),
             _ => Err(malformed()),
         },

@@ -1,7 +1,7 @@
 //! A cell of a result as a value of a column. Snowflake writes each as a text: dates and times by the formats that were asked for, or, where
 //! it keeps to its own, as numbers since 1970 (`18262`, `1616173619.000000001 1440`). Both are read.
 
-use souk_sdk::json::{Kind, Written, is_decimal, whole};
+use souk_sdk::json::{Kind, Place, Written, float as float_of, is_decimal, whole};
 use souk_sdk::time::{DAY_US, DAYS, Date, MOMENTS, parse_iso8601, parse_rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -22,10 +22,10 @@ impl Kind for Type {
     }
 
     /// An answer's own bound is that of its values, too.
-    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, _: usize) -> Result<(), Error> {
+    fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error> {
         let mut digits = String::new();
         let text = text_of(cell, &mut digits).map_err(unreadable)?;
-        push(*self, text, into)
+        push(*self, text, into.column)
     }
 
     fn malformed() -> Error {
@@ -65,7 +65,7 @@ fn boolean(text: &str) -> Result<bool, Error> {
 
 /// `inf`, `-inf` and `NaN` are numbers, too; digits that are too many for one are not.
 fn float(text: &str) -> Result<f64, Error> {
-    match text.parse::<f64>() {
+    match float_of(text) {
         Ok(value) if value.is_infinite() && !text.contains('n') => Err(malformed()),
         Ok(value) => Ok(value),
         Err(_) => Err(malformed()),

@@ -9,9 +9,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::json::{self, Kind, Written, write_f64, write_text};
+use souk_sdk::Error;
+use souk_sdk::json::{self, Kind, Place, Written, write_f64, write_text};
 use souk_sdk::time::{DAY_US, Date, MOMENTS, TimeOfDay, iso8601, rfc3339};
-use souk_sdk::{ColumnBuilder, Error};
 
 use crate::answers::malformed;
 use crate::types::Type;
@@ -30,7 +30,8 @@ impl Kind for Type {
         matches!(self, Other | Array(_) | Map(_) | Row(_))
     }
 
-    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error> {
+    fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error> {
+        let (room, into) = (into.room, &mut *into.column);
         match (self, cell) {
             (_, Written::Null) => {
                 into.null();
@@ -107,7 +108,7 @@ fn no_number(word: &str) -> Result<f64, Error> {
 
 /// A number as JSON writes it.
 fn finite(digits: &str) -> Result<f64, Error> {
-    match digits.parse::<f64>() {
+    match json::float(digits) {
         Ok(value) if value.is_finite() => Ok(value),
         _ => Err(malformed()),
     }

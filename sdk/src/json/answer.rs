@@ -193,8 +193,8 @@ impl<'a, 's, T: Kind> Answer<'a, 's, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Written, members};
-    use crate::{ColumnBuilder, ColumnType, Event, column};
+    use crate::json::{Place, Written, members};
+    use crate::{ColumnType, Event, column};
 
     /// Whole numbers.
     struct Number;
@@ -204,9 +204,9 @@ mod tests {
             false
         }
 
-        fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, _: usize) -> Result<(), Error> {
+        fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error> {
             match cell {
-                Written::Whole(value) => into.i64(value),
+                Written::Whole(value) => into.column.i64(value),
                 _ => Err(Error::source_failed("no_number", "not this one")),
             }
         }

@@ -369,6 +369,9 @@ impl<'a> Reader<'a> {
         let is_negative = bytes.get(begin) == Some(&b'-');
         let first = begin + usize::from(is_negative);
         let (mut at, mut value) = (first, 0_i64);
+        if let Some((count, few)) = digits_in_eight(bytes, first) {
+            (at, value) = (first + count, few);
+        }
         while let Some(digit @ b'0'..=b'9') = bytes.get(at).copied() {
             // What does not fit is not asked for.
             value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
@@ -427,6 +430,25 @@ fn whole_or_not(written: &str) -> Written<'_> {
         Ok(value) if written != "-0" => Written::Whole(value),
         _ => Written::Number(written),
     }
+}
+
+/// How many digits stand there one behind the other, up to eight, and the number that they are; nothing where the document ends sooner.
+#[inline]
+fn digits_in_eight(bytes: &[u8], at: usize) -> Option<(usize, i64)> {
+    let eight = bytes.get(at..).and_then(<[u8]>::first_chunk)?;
+    let digits = u64::from_le_bytes(*eight) ^ (ONES * 0x30);
+    // The highest bit of the first that is none; bits above it may be anything.
+    let others = (digits.wrapping_add(ONES * 0x76) | digits) & (ONES << 7);
+    let count = (others.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return Some((0, 0));
+    }
+    // As the last ones of eight, of which the first are zeros. Then two and two are one, of a hundred, and so on.
+    let eight = digits << (64 - 8 * count);
+    let pairs = (eight.wrapping_mul(10) + (eight >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let all = (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff;
+    Some((count, all as i64))
 }
 
 /// Where digits end that begin there, of which there has to be one.

@@ -14,11 +14,19 @@ pub trait Kind {
     /// Whether it wants their own text, as what is nested does.
     fn is_raw(&self) -> bool;
 
-    /// Appends a cell. `room`: how many bytes a column may become.
-    fn push(&self, cell: Written<'_>, into: &mut ColumnBuilder, room: usize) -> Result<(), Error>;
+    /// Appends a cell. (With the place for its error these are the four arguments that a component has room for in registers: a fifth one is waited for, each
+    /// time.)
+    fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error>;
 
     /// What is said of rows that are none, and of an answer that has them wrong.
     fn malformed() -> Error;
+}
+
+/// Where a value comes to stand.
+pub struct Place<'c> {
+    pub column: &'c mut ColumnBuilder,
+    /// How many bytes a column may become.
+    pub room: usize,
 }
 
 /// The rows of a page that is being read.
@@ -127,11 +135,19 @@ impl<T: Kind> Cell<'_, T> {
             room,
             refused,
         } = self;
-        let pushed = from.cell(kind.is_raw(), |cell| kind.push(cell, into, room))?;
-        pushed.map_err(|error| {
-            *refused = Some(error);
-            serde_json::Error::custom("a cell is not taken")
-        })
+        let mut place = Place { column: into, room };
+        // What it came to is looked at where it lies: an error is long, and moved piece by piece whether or not there is one.
+        let is_taken = from.cell(kind.is_raw(), |cell| match kind.push(cell, &mut place) {
+            Ok(()) => true,
+            Err(error) => {
+                *refused = Some(error);
+                false
+            }
+        })?;
+        match is_taken {
+            true => Ok(()),
+            false => Err(serde_json::Error::custom("a cell is not taken")),
+        }
     }
 }
 
@@ -152,12 +168,7 @@ mod tests {
             self.raw
         }
 
-        fn push(
-            &self,
-            cell: Written<'_>,
-            into: &mut ColumnBuilder,
-            room: usize,
-        ) -> Result<(), Error> {
+        fn push(&self, cell: Written<'_>, into: &mut Place<'_>) -> Result<(), Error> {
             let note = match cell {
                 Written::Null => "null".to_owned(),
                 Written::Truth(value) => format!("truth {value}"),
@@ -167,8 +178,8 @@ mod tests {
                 Written::Text(text) => format!("text {text}"),
                 Written::Raw(raw) => format!("raw {}", raw.get()),
             };
-            assert!(room > 1_000);
-            into.var(note.as_bytes())
+            assert!(into.room > 1_000);
+            into.column.var(note.as_bytes())
         }
 
         fn malformed() -> Error {

@@ -61,6 +61,42 @@ fn texts_are_what_they_are_to_serde() {
     }
 }
 
+/// Whole numbers of every length are what the standard library reads, whatever stands behind them, and wherever the document ends.
+#[test]
+fn whole_numbers_of_every_length_are_read() {
+    for length in 1..=18 {
+        for first in ["1", "9", "-1", "-7"] {
+            let number = format!("{first}{}", &"0918273645509182736"[..length - 1]);
+            let wanted = number.parse::<i64>().unwrap();
+            for behind in [
+                "",
+                " ",
+                ",1",
+                "]        ",
+                "/       ",
+                ":       ",
+                "\u{80}       ",
+                "           ",
+            ] {
+                let document = format!("{number}{behind}");
+                let read = Reader::of(&document).cell(false, |cell| match cell {
+                    Written::Whole(value) => Some(value),
+                    _ => None,
+                });
+                assert_eq!(read.unwrap(), Some(wanted), "{document}");
+            }
+            let fraction = format!(
+                "[{number}.{number}]",
+                number = number.trim_start_matches('-')
+            );
+            let mut from = Reader::of(&fraction);
+            from.begin_list("a list").unwrap();
+            let read = from.cell(false, |cell| matches!(cell, Written::Number(text) if text == &fraction[1..fraction.len() - 1]));
+            assert!(read.unwrap(), "{fraction}");
+        }
+    }
+}
+
 /// Numbers keep their digits, and what is no number to serde_json is none here.
 #[test]
 fn numbers_keep_their_digits() {
