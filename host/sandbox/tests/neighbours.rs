@@ -83,6 +83,8 @@ const LATER: Duration = Duration::from_millis(10);
 
 /// Answers each statement [`LATER`].
 async fn answers_later(wire: TcpStream) {
+    // Else one byte waits until the one before is acknowledged.
+    wire.set_nodelay(true).unwrap();
     let (wire, mut answers) = wire.into_split();
     let mut wire = BufReader::new(wire).lines();
     let (tell, mut told) = unbounded_channel();

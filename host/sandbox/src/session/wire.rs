@@ -31,11 +31,12 @@ use crate::{
 };
 
 mod calls;
+mod exhausted;
 mod idle;
 mod steps;
 
+use exhausted::Exhausted;
 use idle::{Idle, NOBODY};
-use steps::Exhausted;
 
 /// Bytes read at once and given to the guest in one call. One buffer for each thread: a read and the
 /// call that takes it happen in one go.

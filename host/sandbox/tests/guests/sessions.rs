@@ -124,7 +124,7 @@ async fn sessions_and_queue_are_bounded() {
         },
     );
     let begun = Instant::now();
-    let deadline = begun + Duration::from_secs(3);
+    let deadline = begun + Duration::from_secs(10);
     let mut waiting = Vec::new();
     for number in 0..8 {
         let asked = {
@@ -165,7 +165,7 @@ async fn sessions_and_queue_are_bounded() {
         "{kinds:?}"
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(20),
+        begun.elapsed() < Duration::from_secs(60),
         "{:?}",
         begun.elapsed()
     );
