@@ -135,13 +135,17 @@ async fn sessions_and_queue_are_bounded() {
             }
         };
         waiting.push(tokio::spawn(asked));
-        if number == 4 {
-            wait_until(|| {
-                gauge(&sandbox, "requests_in_flight") == 2
-                    && gauge(&sandbox, "requests_queued") == 3
-            })
-            .await;
-        }
+        // Who waits for a session that is being opened waits, too.
+        let (in_flight, queued) = match number {
+            0..2 => (number + 1, 0),
+            2..5 => (2, number - 1),
+            _ => (2, 3),
+        };
+        wait_until(|| {
+            gauge(&sandbox, "requests_in_flight") == in_flight
+                && gauge(&sandbox, "requests_queued") == queued
+        })
+        .await;
     }
     assert!(sandbox.connectors()[0].sessions.open <= 2);
     let mut kinds = Vec::new();
