@@ -124,8 +124,14 @@ fn in_filter<'t>(root: &DataFusionError, text: &'t str) -> Option<&'t str> {
 }
 
 const OVERFLOW: &str = "ArithmeticOverflow";
+/// What DataFusion itself says of a cast, before Arrow would say that it multiplied.
+const BEYOND_NANOSECONDS: &str = "to Timestamp(ns): converted value exceeds the representable";
 
 fn classify(root: &DataFusionError, text: &str) -> Error {
+    let may_be_of_cast = matches!(root, DataFusionError::Execution(_)) || text.contains(IN_FILTER);
+    if may_be_of_cast && text.contains(BEYOND_NANOSECONDS) {
+        return moment_beyond_nanoseconds();
+    }
     if text.contains(IN_FILTER) {
         return match text.contains(OVERFLOW) {
             true => of_overflow(text),
