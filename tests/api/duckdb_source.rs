@@ -80,6 +80,54 @@ async fn the_zone_of_duckdb_does_not_count() {
     assert_eq!(answer.at("/data/answer_value"), 7, "{}", answer.body);
 }
 
+/// A row that is asked for by its primary key is asked for without a LIMIT, which DuckDB plans as a stage of its own. Where two keys are equal to the
+/// column's collation the page has as many rows as it was asked for all the same, and says that there are more.
+#[tokio::test]
+async fn duckdb_is_asked_for_a_row_by_its_key_without_a_limit() {
+    let server = DuckDb::start();
+    let (seller, connection) = seller(&server).await;
+    server.admin("CREATE TABLE league.words (word VARCHAR COLLATE NOCASE PRIMARY KEY, n INTEGER)");
+    server.admin("INSERT INTO league.words VALUES ('Goal', 1), ('goal', 2), ('post', 3)");
+    let fields =
+        json!({"source": {"table": "words"}, "fields": [{"name": "n"}], "filters": ["word"]});
+    let endpoint = seller.endpoint(&connection, fields).await;
+    let test = seller.path(&format!("/endpoints/{endpoint}/test"));
+    seller.client.get(&test).await.expect(200);
+    server.writes_down();
+    let page = async |asked: &str| {
+        let path = seller.path(&format!("/endpoints/{endpoint}/execute?{asked}"));
+        let answer = seller.client.get(&path).await.expect(200);
+        let numbers = answer.at("/data/response/data").as_array().map(|rows| {
+            let numbers = rows.iter().filter_map(|row| row["n"].as_i64());
+            numbers.collect::<Vec<i64>>()
+        });
+        (
+            numbers.unwrap_or_default(),
+            answer.at("/data/service/pagination/has_more").clone(),
+        )
+    };
+    assert_eq!(page("word=post").await, (vec![3], json!(false)));
+    assert_eq!(page("word=none").await, (vec![], json!(false)));
+    let (numbers, has_more) = page("word=goal&limit=1").await;
+    assert_eq!((numbers.len(), has_more), (1, json!(true)));
+    let (mut numbers, has_more) = page("word=goal").await;
+    numbers.sort_unstable();
+    assert_eq!((numbers, has_more), (vec![1, 2], json!(false)));
+    assert_eq!(page("limit=2").await.1, json!(true));
+    let texts = server.texts();
+    let of_words = texts.iter().filter(|text| text.contains("words"));
+    let (by_key, others): (Vec<&String>, _) =
+        of_words.partition(|text| text.contains("\"word\" = "));
+    assert!(
+        by_key.len() >= 4 && by_key.iter().all(|text| !text.contains("LIMIT")),
+        "{by_key:?}"
+    );
+    assert!(
+        others.iter().any(|text| text.contains("LIMIT 3")),
+        "{others:?}"
+    );
+}
+
 /// A text that writes may be saved by nobody; one that the host does not see through is refused before it is run, by what DuckDB's parser
 /// says of it, or by the transaction.
 #[tokio::test]

@@ -36,6 +36,10 @@ use cursor::Position;
 use large::{is_large, names_bytes, takes_long_to_go_through, worked};
 pub use learn::{keep as keep_learned, learn};
 
+/// Rows that a key may have which its source does not hold to be one row's: what Snowflake calls a primary key is a promise, and to a column that
+/// compares without regard to case two of them are equal.
+const OF_A_KEY_MAX: u32 = 1_000;
+
 /// How a page is answered.
 pub struct Manner<'a> {
     pub format: Format,
@@ -230,7 +234,12 @@ async fn rows(
         return Err(Cause::NoOrder);
     }
     let statement = endpoint.statement(&asked.shape, learned);
-    let limits = Limits::new(asked.page.fetch(), PAGE_BYTES_MAX);
+    let wanted = asked.page.fetch();
+    let rows_max = match statement.by_key {
+        true => wanted.max(OF_A_KEY_MAX),
+        false => wanted,
+    };
+    let limits = Limits::new(rows_max, PAGE_BYTES_MAX);
     let source = source(
         app,
         &endpoint.row.company_id,
@@ -242,7 +251,7 @@ async fn rows(
         parameters: asked.bound(&statement.slots),
         limits,
     });
-    let output = app
+    let mut output = app
         .sandbox
         .run_for(caller.as_str(), source.shared(), request, deadline)
         .await
@@ -254,6 +263,9 @@ async fn rows(
             false => too_large(not_the_callers(fault), limits),
         })?;
     check_columns(&statement, &output)?;
+    if output.rows > wanted as usize {
+        output.truncate(wanted as usize);
+    }
     Ok((statement, output))
 }
 

@@ -21,6 +21,7 @@ fn behind(dialect: Dialect, order_by: &[Order<'_>], nulls: &[bool], ties: bool) 
         columns: &[Selected::Field("a")],
         conditions: &[],
         order_by,
+        key: &[],
         after: Some(&After {
             nulls: nulls.into(),
             ties,
@@ -59,6 +60,7 @@ fn a_page_binds_filters_then_count_then_offset() {
         columns: &[Selected::Field("team"), Selected::Field("goals")],
         conditions: &conditions,
         order_by: &order,
+        key: &[],
         after: None,
         window: Window::Bound,
     };
@@ -92,6 +94,7 @@ fn a_page_binds_filters_then_count_then_offset() {
         ],
         conditions: &[],
         order_by: &order[1..],
+        key: &[],
         after: None,
         window: Window::First(51),
     };
@@ -121,6 +124,7 @@ fn what_is_equal_in_all_rows_orders_none() {
             columns: &[Selected::Field("a")],
             conditions: &[condition],
             order_by,
+            key: &[],
             after: None,
             window: Window::First(3),
         };
@@ -144,6 +148,50 @@ fn what_is_equal_in_all_rows_orders_none() {
     assert_eq!(seen, "s.id = $1 ORDER BY s.id DESC LIMIT 3");
     let unordered = of(Dialect::MsSql, &order[..1], Eq, "id");
     assert!(unordered.contains("ORDER BY"), "{unordered}");
+}
+
+/// Whoever asks for a row by the whole of its key is given no more than one: without a LIMIT, but where its key may be anything.
+#[test]
+fn one_row_by_its_key_needs_no_limit() {
+    let key = ["id".to_owned(), "at".to_owned()];
+    let of = |dialect, columns: &[&str], operator, after, window| {
+        let conditions: Vec<Condition<'_>> = columns
+            .iter()
+            .map(|column| Condition {
+                column,
+                operator,
+                values: 1,
+                is_spelled: false,
+            })
+            .collect();
+        let rows = Rows {
+            columns: &[Selected::Field("a")],
+            conditions: &conditions,
+            order_by: &[order("id", false, false), order("at", false, false)],
+            key: &key,
+            after,
+            window,
+        };
+        let statement = page(dialect, &TABLE, &rows);
+        assert_eq!(statement.by_key, !statement.text.contains("LIMIT"));
+        statement.by_key
+    };
+    use Operator::{Eq, Gte};
+    let both = ["at", "a", "id"];
+    let first = Window::First(3);
+    assert!(of(Dialect::Generic, &both, Eq, None, first));
+    assert!(!of(Dialect::Generic, &both[..2], Eq, None, first));
+    assert!(!of(Dialect::Generic, &[], Eq, None, first));
+    assert!(!of(Dialect::Generic, &both, Gte, None, first));
+    assert!(!of(Dialect::Generic, &both, Eq, None, Window::Bound));
+    let after = After {
+        nulls: [false, false].into(),
+        ties: false,
+    };
+    assert!(!of(Dialect::Generic, &both, Eq, Some(&after), first));
+    for dialect in [Dialect::ClickHouse, Dialect::Postgres, Dialect::MySql] {
+        assert!(!of(dialect, &both, Eq, None, first));
+    }
 }
 
 /// A page begins after a row in a form that an index of the order serves.

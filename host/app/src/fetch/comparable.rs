@@ -258,6 +258,7 @@ fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>)
         columns: &columns,
         conditions: &conditions,
         order_by: &order_by.collect::<Vec<Order<'_>>>(),
+        key: &[],
         after: None,
         window: Window::First(rows_of_trial(dialect)),
     };

@@ -73,6 +73,7 @@ pub(super) async fn page(
         row_bytes: row_bytes(&published),
         published,
         keys: Vec::new(),
+        by_key: false,
     };
     Ok((Arc::new(statement), output))
 }

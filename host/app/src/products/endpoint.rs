@@ -347,6 +347,7 @@ impl EndpointSnapshot {
             columns: &columns,
             conditions: &conditions,
             order_by: &order,
+            key: learned.map_or(&[][..], |learned| &learned.key),
             after: shape.after.as_ref(),
             window: shape.window,
         };
@@ -369,6 +370,7 @@ impl EndpointSnapshot {
             row_bytes: row_bytes(&published),
             published,
             keys,
+            by_key: statement.by_key,
         }
     }
 
@@ -423,6 +425,7 @@ impl EndpointSnapshot {
             columns: &columns,
             conditions: &[],
             order_by: &[],
+            key: &[],
             after: None,
             window: Window::First(1),
         };

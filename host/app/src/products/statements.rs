@@ -71,6 +71,8 @@ pub(crate) struct PageStatement {
     pub keys: Vec<usize>,
     /// What names and punctuation add to a row.
     pub row_bytes: usize,
+    /// It reads a row by its key, without a LIMIT: rows are counted here.
+    pub by_key: bool,
 }
 
 /// The statements of one endpoint.
@@ -271,6 +273,7 @@ mod tests {
             published: Vec::new(),
             keys: Vec::new(),
             row_bytes: 0,
+            by_key: false,
         }
     }
 

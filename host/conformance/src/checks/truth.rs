@@ -167,6 +167,7 @@ fn statement(
             columns: &columns,
             conditions: asked.conditions,
             order_by: &asked.order,
+            key: &[],
             after: asked.after.as_ref().map(|(after, _)| *after),
             window,
         },
