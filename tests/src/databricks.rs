@@ -69,6 +69,8 @@ struct Server {
     turned_away: Mutex<Vec<(u16, Option<&'static str>)>>,
     /// How long a statement takes at the least.
     takes: Mutex<Duration>,
+    /// How long after it has begun the id of a statement is said.
+    says_ids_after: Mutex<Duration>,
 }
 
 /// A statement that was taken. It has its result from the beginning, and tells it when its time is over.
@@ -136,6 +138,11 @@ impl Databricks {
     /// From now on a statement takes so long, as it does where a warehouse runs it.
     pub fn takes(&self, at_least: Duration) {
         *locked(&self.state.takes) = at_least;
+    }
+
+    /// From now on the id of a statement that is not described is said so long after it has begun.
+    pub fn says_ids_after(&self, pause: Duration) {
+        *locked(&self.state.says_ids_after) = pause;
     }
 
     /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET statement`, `GET chunk 1`, `POST cancel`, `POST token`.
@@ -276,6 +283,7 @@ impl Server {
             requests: Mutex::default(),
             turned_away: Mutex::default(),
             takes: Mutex::default(),
+            says_ids_after: Mutex::default(),
         })
     }
 
@@ -365,6 +373,10 @@ impl Server {
         };
         let id = id();
         locked(&self.statements).insert(id.clone(), statement);
+        let pause = *locked(&self.says_ids_after);
+        if !pause.is_zero() && !text.starts_with("DESCRIBE") {
+            tokio::time::sleep(pause).await;
+        }
         let until = Instant::now() + Duration::from_secs(wait);
         while wait > 0 && !self.is_over(&id) && Instant::now() < until {
             tokio::time::sleep(GLANCE).await;

@@ -374,6 +374,41 @@ async fn what_takes_too_long_is_stopped() {
     assert!(was_stopped);
 }
 
+/// A statement whose id is said when its time is over is stopped all the same.
+#[tokio::test]
+async fn what_says_its_id_late_is_stopped() {
+    /// More than one only on a machine so busy that the id came half a second later than it was said, or nothing began in time.
+    const ROUNDS_MAX: usize = 5;
+    /// A host waits for two seconds.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let endless = "SELECT id FROM endless";
+    for round in 1..=ROUNDS_MAX {
+        let server = Databricks::start().await;
+        let subject = subject(&server, json!({"statement_timeout_ms": 600_000})).await;
+        let source = subject.source(subject.place.as_ref().unwrap());
+        subject.ask(&source, query("SELECT 7")).await.unwrap();
+        server.says_ids_after(Duration::from_millis(1_500));
+        let answer = subject
+            .ask_within(&source, query(endless), Duration::from_secs(1))
+            .await;
+        let fault = answer.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+        let since = Instant::now();
+        let is_stopped = || {
+            let has_begun = server.requests().contains(&format!("POST {endless}"));
+            has_begun && server.running() == 0
+        };
+        while !is_stopped() && since.elapsed() < PATIENCE {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        subject.close().await;
+        if is_stopped() {
+            return;
+        }
+        assert!(round < ROUNDS_MAX, "it goes on: {:?}", server.requests());
+    }
+}
+
 /// A catalog of 1,000 tables.
 #[tokio::test]
 async fn a_thousand_tables_take_a_moment() {

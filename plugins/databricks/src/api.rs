@@ -22,13 +22,17 @@ const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
 /// How long Databricks may take to be told that a statement is not wanted. With a second try it is less than the two seconds that the
 /// host waits for the end of a request that was cancelled.
 const STOP_MS: u32 = 800;
+/// How much longer than its request the answer may take that says a statement's id, by which it is stopped. With one try to stop it, it is
+/// less than those two seconds.
+pub const ID_MS: u32 = 1_000;
 
-/// A statement, its values, and how many rows are wanted of it.
+/// A statement, its values, how many rows are wanted of it, and how long the answer may take that says its id.
 #[derive(Debug)]
 pub struct Asked<'a> {
     pub text: Cow<'a, str>,
     pub values: Cow<'a, [Bound]>,
     pub rows_max: u32,
+    pub begins_within_ms: u32,
 }
 
 #[derive(Serialize)]
@@ -65,7 +69,7 @@ pub fn begin(settings: &Settings, asked: &Asked<'_>, limits: &Limits) -> Request
     let body = serde_json::to_vec(&body).unwrap_or_default();
     Request::post(STATEMENTS)
         .json(body)
-        .timeout_ms(limits.timeout_ms)
+        .timeout_ms(asked.begins_within_ms)
         .response_bytes_max(response_bytes(limits.bytes_max))
 }
 

@@ -10,7 +10,7 @@ use souk_sdk::texts::Texts;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
-use crate::api::Asked;
+use crate::api::{Asked, ID_MS};
 use crate::catalog;
 use crate::described::{Description, describe};
 use crate::parameters::Bound;
@@ -154,10 +154,13 @@ impl Work {
 
     /// The statement that is asked next.
     pub fn statement(&self, settings: &Settings, limits: &Limits) -> Asked<'_> {
-        let of_ours = |(text, values): (String, Vec<Bound>), rows_max| Asked {
+        // At the end of its time a statement may have begun, and its id be on its way.
+        let late_ms = limits.timeout_ms.saturating_add(ID_MS);
+        let of_ours = |(text, values): (String, Vec<Bound>), rows_max, begins_within_ms| Asked {
             text: Cow::Owned(text),
             values: Cow::Owned(values),
             rows_max,
+            begins_within_ms,
         };
         match self {
             Work::Query(reader) => {
@@ -173,16 +176,21 @@ impl Work {
                     text,
                     values: Cow::Borrowed(reader.statement.values.as_slice()),
                     rows_max,
+                    begins_within_ms: late_ms,
                 }
             }
             Work::Catalog(listing) => {
                 let statement = catalog::statement(&settings.catalog, listing.filter());
-                of_ours(statement, limits.rows_max)
+                of_ours(statement, limits.rows_max, late_ms)
             }
+            // Short ones. Who does not answer a connection's test is told as that, and not as a request that took too long.
             Work::Ping {
                 is_probed: false, ..
-            } => of_ours(ping::look(settings), 1),
-            Work::Ping { .. } => of_ours((ping::PROBE.to_owned(), Vec::new()), DESCRIBED_ROWS_MAX),
+            } => of_ours(ping::look(settings), 1, limits.timeout_ms),
+            Work::Ping { .. } => {
+                let probe = (ping::PROBE.to_owned(), Vec::new());
+                of_ours(probe, DESCRIBED_ROWS_MAX, limits.timeout_ms)
+            }
         }
     }
 }

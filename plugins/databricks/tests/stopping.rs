@@ -7,7 +7,7 @@ use common::{
     some_rows,
 };
 use serde_json::json;
-use souk_sdk::{ErrorClass, Input, Limits, Machine, WireFault};
+use souk_sdk::{ErrorClass, Input, Limits, Machine, Request, WireFault};
 use souk_tests::wire::LIMITS;
 
 fn is_stop(talk: &Talk) -> bool {
@@ -88,6 +88,25 @@ fn a_statement_is_stopped_as_soon_as_it_can_be() {
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
     talk.wakes();
     assert!(talk.asked.is_empty());
+}
+
+/// Its id may come when its request's time is over: it is waited for as long as there is time left to stop it.
+#[test]
+fn an_id_that_comes_late_is_waited_for() {
+    let (mut talk, id) = Talk::asking();
+    let late_ms = talk.asked[0].timeout_ms.saturating_sub(LIMITS.timeout_ms);
+    assert!(late_ms >= 500, "{late_ms}");
+    talk.cancel(id);
+    talk.hears(0, is("RUNNING")).unwrap();
+    assert!(is_stop(&talk));
+    // For longer the host does not wait.
+    assert!(late_ms + talk.asked[0].timeout_ms < 2_000);
+    talk.hears(0, reply(json!({}))).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    // Where nobody answers a connection's test, that is told.
+    let mut talk = Talk::usual();
+    talk.submit(Request::Ping(LIMITS));
+    assert_eq!(talk.asked[0].timeout_ms, LIMITS.timeout_ms);
 }
 
 /// While rows are read nothing runs.
