@@ -96,7 +96,7 @@ enum Stage {
 enum Trouble {
     /// The statement has ended at Trino, with this error.
     Told(QueryError),
-    /// It goes on there.
+    /// It goes on there, or its transaction does.
     Ours(Error),
     /// Nothing is known of it, and nothing can be asked.
     Lost(Error),

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    PATH, Talk, begun, catalog, class_and_code, column, ended, numbers, page, query, raw, text,
-    waits,
+    PATH, TRANSACTION, Talk, begun, catalog, class_and_code, column, ended, header, numbers, page,
+    query, raw, text, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, WireFault};
@@ -166,6 +166,8 @@ fn a_cancelled_statement_is_no_failure() {
     let (mut talk, id) = Talk::asking();
     talk.cancel(id);
     talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
 }
 
@@ -227,11 +229,39 @@ fn a_statement_that_is_lost_is_stopped() {
             talk.rows_of([numbers(1)]).ok();
         }
     }
-    // One that was never asked after has not begun.
-    let (mut talk, id) = Talk::asking();
-    talk.hears(0, Err(WireFault::Reset)).unwrap();
-    assert!(talk.asked.is_empty());
-    assert_eq!(talk.ended(id).unwrap().error().code, "connection_lost");
+}
+
+/// A statement whose first answer is lost has not begun, since nobody has asked after it: only its transaction is left, and is ended.
+#[test]
+fn a_statement_that_was_not_answered_leaves_no_transaction() {
+    for (fault, code) in [
+        (WireFault::Reset, "connection_lost"),
+        (WireFault::Timeout, "source_timeout"),
+        (WireFault::Refused, "connection_refused"),
+    ] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, Err(fault)).unwrap();
+        let end = &talk.asked[0];
+        assert_eq!(text(end), "ROLLBACK");
+        assert_eq!(header(end, "x-trino-transaction-id"), Some(TRANSACTION));
+        assert!(end.timeout_ms < 1_000);
+        assert!(talk.ended(id).is_none(), "{code}");
+        talk.hears(0, waits(0)).unwrap();
+        talk.hears(0, ended()).unwrap();
+        assert_eq!(talk.ended(id).unwrap().error().code, code);
+        assert!(talk.asked.is_empty());
+        // What would have begun one has left none, and a statement that is asked alone has none.
+        let begins = talk.submit(catalog(true));
+        talk.hears(0, Err(fault)).unwrap();
+        assert!(talk.asked.is_empty());
+        assert_eq!(talk.ended(begins).unwrap().error().code, code);
+        talk.rows_of([numbers(1)]).ok();
+        let alone = talk.submit(query("SELECT 1", vec![], LIMITS));
+        assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        talk.hears(0, Err(fault)).unwrap();
+        assert!(talk.asked.is_empty());
+        assert_eq!(talk.ended(alone).unwrap().error().code, code);
+    }
 }
 
 /// The deadline may pass while a lost statement is being stopped: it is stopped once, and ends within the time of a cancel.

@@ -2,7 +2,7 @@
 
 use souk_sdk::json::Telling;
 use souk_sdk::parameters::all_shown;
-use souk_sdk::{Error, HttpFailure, HttpResponse, Step, WireFault};
+use souk_sdk::{Error, HttpFailure, HttpResponse, Step};
 
 use super::{
     ANSWERS_MAX, CATALOG_SHAPE, ENDING_ANSWERS_MAX, Job, PING_SHAPE, Session, Stage, Trouble, Work,
@@ -47,12 +47,9 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<bool, Trouble> {
-        let response = outcome.map_err(|failure| match (&job.next, failure.fault) {
-            // For all that is known it goes on, and what stops it goes over another connection; or it was there, and too large.
-            (Some(_), _) | (None, WireFault::BadResponse) => Trouble::Ours(broken(failure)),
-            // Trino begins no statement that nobody has asked after.
-            (None, _) => Trouble::Lost(broken(failure)),
-        })?;
+        // For all that is known it goes on, and what stops it goes over another connection; or the answer was there, and too large. A statement
+        // that nobody has asked after Trino does not begin: of that one there is only the transaction to be ended.
+        let response = outcome.map_err(|failure| Trouble::Ours(broken(failure)))?;
         if response.status != 200 {
             let is_first = job.transaction.is_none() && job.next.is_none();
             return Err(match response.status {
