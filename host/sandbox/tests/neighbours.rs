@@ -325,18 +325,26 @@ async fn what_breaks_sessions_at_once_fails_nobody_else() {
     assert!(broken.len() <= 3, "{} sessions", broken.len());
 }
 
-/// A connector that breaks over what it hears for one request fails that one, and not whoever has waited longest.
+/// A connector that breaks over what it hears for one request, or speaks of a request then that nobody has made, fails that one, and not whoever has waited
+/// longest.
 #[tokio::test]
 async fn who_breaks_a_connector_is_told_so_in_nobody_elses_stead() {
-    let sandbox = with_guest(guests::DOZES).await;
-    let source = source("dozes");
-    let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
-    ask("SELECT 1").await.unwrap();
-    let oldest = ask("SELECT 500");
-    let (oldest, breaks) = join(oldest, ask("SELECT breaks 50")).await;
-    assert_eq!(rows(&oldest.unwrap()), r#"[{"awake":true}]"#);
-    assert_eq!(breaks.unwrap_err().kind, FaultKind::Trapped);
-    assert_eq!(sandbox.connectors()[0].traps_total, 1);
+    let cases = [
+        ("SELECT breaks 50", FaultKind::Trapped),
+        ("SELECT confuses 50", FaultKind::ContractBroken),
+    ];
+    for (breaks, kind) in cases {
+        let sandbox = with_guest(guests::DOZES).await;
+        let source = source("dozes");
+        let ask = |text| Box::pin(sandbox.run(&source, query(text), within(60)));
+        ask("SELECT 1").await.unwrap();
+        let oldest = ask("SELECT 500");
+        let (oldest, broken) = join(oldest, ask(breaks)).await;
+        let answer = oldest.unwrap_or_else(|fault| panic!("{breaks}: {fault:?}"));
+        assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
+        assert_eq!(broken.unwrap_err().kind, kind, "{breaks}");
+        assert_eq!(sandbox.connectors()[0].traps_total, 1, "{breaks}");
+    }
 }
 
 /// A statement over which the source breaks the wire takes others with it once: those are asked again on another wire than it is.

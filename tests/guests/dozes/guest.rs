@@ -1,4 +1,4 @@
-//! Answers each statement after a pause of as many milliseconds as it says; or breaks then, if it says so.
+//! Answers each statement after a pause of as many milliseconds as it says; or breaks then, or ends a request that nobody has made, if it says so.
 
 use souk_guests::{Behaviour, words};
 use souk_sdk::{
@@ -8,8 +8,14 @@ use std::collections::BTreeMap;
 
 #[derive(Default)]
 struct Dozes {
-    /// What waits for the end of its pause, and whether it breaks then.
-    dozing: BTreeMap<u32, bool>,
+    /// What waits for the end of its pause, and what becomes of it then.
+    dozing: BTreeMap<u32, Wakes>,
+}
+
+enum Wakes {
+    Well,
+    Broken,
+    Confused,
 }
 
 souk_guests::export!(Dozes);
@@ -24,8 +30,15 @@ impl Behaviour for Dozes {
 
     fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
         let ms = words(&query).find_map(|word| word.parse().ok());
-        self.dozing
-            .insert(id, words(&query).any(|word| word == "breaks"));
+        let has = |name| words(&query).any(|word| word == name);
+        let wakes = if has("breaks") {
+            Wakes::Broken
+        } else if has("confuses") {
+            Wakes::Confused
+        } else {
+            Wakes::Well
+        };
+        self.dozing.insert(id, wakes);
         step.wake(id, ms.unwrap_or(0));
         Ok(())
     }
@@ -35,10 +48,15 @@ impl Behaviour for Dozes {
             return Ok(());
         };
         // What was given up has ended.
-        let Some(breaks) = self.dozing.remove(&id) else {
-            return Ok(());
-        };
-        assert!(!breaks, "it breaks, as it was asked to");
+        match self.dozing.remove(&id) {
+            None => return Ok(()),
+            Some(Wakes::Well) => {}
+            Some(Wakes::Broken) => panic!("it breaks, as it was asked to"),
+            Some(Wakes::Confused) => {
+                step.done(id.wrapping_add(1_000));
+                return Ok(());
+            }
+        }
         let mut awake = ColumnBuilder::new(ColumnType::Boolean);
         awake.push(Cell::Boolean(true))?;
         let chunks = vec![awake.finish()];

@@ -72,7 +72,7 @@ impl WireSession {
         }
         let now = at.unwrap_or_else(Instant::now);
         for event in step.events {
-            self.hear(lease, event, now)?;
+            self.hear(lease, event, about, now)?;
         }
         if lease.in_flight.is_empty() {
             self.streamed = 0;
@@ -171,8 +171,15 @@ impl WireSession {
         Ok(())
     }
 
+    /// `about`: what the call was about that said this, if that is known.
     #[inline]
-    fn hear(&mut self, lease: &mut Lease, event: Heard, now: Instant) -> Result<(), End> {
+    fn hear(
+        &mut self,
+        lease: &mut Lease,
+        event: Heard,
+        about: About,
+        now: Instant,
+    ) -> Result<(), End> {
         let heard = match event {
             Heard::Columns(id, columns) => lease.in_flight.columns(id, columns),
             Heard::Batch(id, batch, bytes, overhead) => {
@@ -211,8 +218,9 @@ impl WireSession {
         match heard {
             Ok(()) => Ok(()),
             Err(Wrong::Broken(id, reason)) => {
-                let culprit = lease.in_flight.contains(id).then_some(id);
-                Err(End::Lost(culprit, broken(reason)))
+                // Of a request that is not there, or of none, it spoke while it was called about another one.
+                let named = lease.in_flight.contains(id).then_some(id);
+                Err(End::Lost(named.or(about), broken(reason)))
             }
             Err(Wrong::TooLarge(id, fault)) => self.abandon(lease, id, now, Some(fault)),
         }
