@@ -13,7 +13,7 @@ use souk_domain::money::CENTS_PER_CREDIT;
 use souk_domain::throttle::Throttle;
 use souk_domain::time::Timestamp;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// A run that succeeded, with what it is to be charged, if it is. It waits for its batch.
@@ -22,6 +22,8 @@ pub(super) struct Item {
     pub(super) receipt: Receipt,
     /// The hold's. `None` when there is nothing to pay.
     pub(super) transaction: Option<TransactionId>,
+    /// Since when it waits.
+    pub(super) posted: Instant,
     reply: oneshot::Sender<Result<Posted, PostError>>,
 }
 
@@ -36,6 +38,7 @@ impl Item {
             hold,
             receipt,
             transaction,
+            posted: Instant::now(),
             reply,
         }
     }

@@ -28,6 +28,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A batch is not tried again so long after it was tried first: all other charges of this host wait behind it, and most of what was held for it has expired.
 /// A network that loses one connection after the other would take up all tries; whatever it swallows of the first, there is time for a second.
 const TRIED_WITHIN: Duration = Duration::from_secs(60);
+/// So long a charge waits behind batches that the store does not answer; then it fails untried. Sixteen batches may wait, and each would take as many tries as
+/// the one before it.
+const WAITS_WITHIN: Duration = Duration::from_secs(30);
 
 pub(super) enum Message {
     Post(Box<Item>),
@@ -40,6 +43,8 @@ struct Poster {
     /// Where logged charges are booked.
     applier: mpsc::UnboundedSender<Logged>,
     known: Known,
+    /// The store has not answered what was to be booked last.
+    is_unanswered: bool,
 }
 
 pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Message>) {
@@ -50,6 +55,7 @@ pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Messag
         keeper,
         applier,
         known: Known::default(),
+        is_unanswered: false,
     };
     let mut messages = Vec::with_capacity(ROWS_MAX);
     while queue.recv_many(&mut messages, ROWS_MAX).await > 0 {
@@ -90,6 +96,13 @@ impl Poster {
             let balances = balances.clone();
             self.log(&balances, plain).await;
             batch = keyed;
+        }
+        if self.is_unanswered {
+            let late;
+            (batch, late) = split_late(batch, Instant::now());
+            let error =
+                "what was to be booked before it was not answered, and it has waited for too long";
+            fail(late, &StoreError::unavailable(error).into());
         }
         if batch.is_empty() {
             return;
@@ -197,8 +210,15 @@ impl Poster {
         Ok((pen, Logged { number, bookings }))
     }
 
-    /// Tries until the batch is booked, or certainly is not, or patience ends.
+    /// Books the batch, and notes whether the store answers.
     async fn book(&mut self, batch: &[Item]) -> Result<Vec<Committed>, Failure> {
+        let booked = self.try_to_book(batch).await;
+        self.is_unanswered = matches!(&booked, Err(failure) if !failure.error.is_refusal());
+        booked
+    }
+
+    /// Tries until the batch is booked, or certainly is not, or patience ends.
+    async fn try_to_book(&mut self, batch: &[Item]) -> Result<Vec<Committed>, Failure> {
         let mut in_doubt = false;
         let mut pause = PAUSE;
         let begun = Instant::now();
@@ -271,6 +291,12 @@ fn is_tried_again(error: &StoreError, tries: u32, took: Duration) -> bool {
     !error.is_refusal() && tries < TRIES_MAX && took < TRIED_WITHIN
 }
 
+/// The charges that are tried, and those that have waited for too long by now.
+fn split_late(batch: Vec<Item>, now: Instant) -> (Vec<Item>, Vec<Item>) {
+    let waits = |item: &Item| now.saturating_duration_since(item.posted) < WAITS_WITHIN;
+    batch.into_iter().partition(waits)
+}
+
 /// The charges that the buyers' balances cover, and those that only a defect can have made: they must not get into the books.
 fn split_covered(balances: &Balances, batch: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
     let charges = batch
@@ -312,6 +338,21 @@ mod tests {
         assert!(!is_tried_again(&silent(), 1, TRIED_WITHIN));
         assert!(!is_tried_again(&silent(), TRIES_MAX, soon));
         assert!(!is_tried_again(&StoreError::Conflict, 1, soon));
+    }
+
+    /// Who has waited for too long is set apart, and nobody who came later.
+    #[test]
+    fn who_has_waited_for_too_long_is_set_apart() {
+        let buyer = CompanyId::generate();
+        let (first, mut later) = (item(&buyer, 4), item(&buyer, 7));
+        later.posted = first.posted + Duration::from_secs(1);
+        let now = first.posted + WAITS_WITHIN;
+        let amounts = |items: Vec<Item>| -> Vec<i64> {
+            let amounts = items.iter().map(|item| item.hold.amount.get());
+            amounts.collect()
+        };
+        let (tried, late) = split_late(vec![first, later], now);
+        assert_eq!((amounts(tried), amounts(late)), (vec![7], vec![4]));
     }
 
     /// What a balance does not cover is set apart; the others keep their order, and the balance stays as it is.

@@ -5,12 +5,12 @@
 mod cut_commits;
 
 use crate::support::{Store, assert_settled, company, market, open, postgres};
-use cut_commits::CommitWire;
+use cut_commits::{CommitWire, Cut};
 use souk_domain::actors::Actor;
 use souk_store::audit::{self, Act, ActedBy};
 use souk_store::executions::Billing;
 use souk_store::founding::Founded;
-use souk_store::teller::{Receipt, Teller};
+use souk_store::teller::{PostError, Receipt, Teller};
 use souk_store::{Db, Fields, OpenOptions, StoreError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -195,6 +195,47 @@ async fn a_charge_that_is_swallowed_is_booked_by_another_connection() {
     assert!(begun.elapsed() < BOOKED_WITHIN, "{:?}", begun.elapsed());
     assert_eq!(posted.expect("booked").balance_credits, Some(5));
     assert_settled(&store.db, &teller).await;
+}
+
+/// How long a connection is waited for here. A batch is tried five times.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// While a server is away, whoever has waited for long behind what it did not answer is told so then, and not after as many tries of his own.
+#[tokio::test]
+async fn who_has_waited_behind_what_is_not_answered_is_told_so() {
+    let store = postgres().await;
+    let (wire, url) = behind_a_wire(&store).await;
+    let options = OpenOptions {
+        patience: PATIENCE,
+        ..OpenOptions::new(url)
+    };
+    let behind = Db::open(&options).await.unwrap();
+    let market = market(&store.db, 10).await;
+    let teller = Teller::open(&behind).await.unwrap();
+    market.charge(&teller, 1).await;
+    let (first, second) = (market.run(Billing::Charged), market.run(Billing::Charged));
+    let held = market.hold(&teller, 4, &first).await.unwrap();
+    let held_behind = market.hold(&teller, 2, &second).await.unwrap();
+    wire.cut_off(Cut::Before, "INSERT INTO transactions");
+    // Nobody listens any more: a connection is waited for.
+    drop(wire);
+    let post = async |hold, run| {
+        let idempotency = None;
+        let posted = teller.post(hold, Receipt { run, idempotency }).await;
+        (posted, Instant::now())
+    };
+    let waits = async {
+        // Until the first one is under way.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        post(held_behind, second).await
+    };
+    let begun = Instant::now();
+    let ((first, told), (second, told_behind)) = tokio::join!(post(held, first), waits);
+    assert!(matches!(first, Err(PostError::Unknown(_))), "{first:?}");
+    assert!(matches!(second, Err(PostError::NotBooked(_))), "{second:?}");
+    let (took, took_behind) = (told - begun, told_behind.saturating_duration_since(told));
+    assert!(took > 4 * PATIENCE, "{took:?}");
+    assert!(took_behind < 2 * PATIENCE, "{took_behind:?}");
 }
 
 /// Of a connection that a network has lost the place in its pool is free again, though whoever used it has hung up.
