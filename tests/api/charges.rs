@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use souk_tests::postgres::{GATED, Gate};
 use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -118,6 +119,40 @@ async fn a_body_that_is_long_on_its_way_takes_nothing_off_its_hold() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert_eq!(buyer.credits().await, (7, 0));
+}
+
+/// A run whose hold has lapsed when it is to be charged, as it does where the store does not answer for long, costs nothing. Its buyer is told to try again:
+/// nothing is wrong with the host.
+#[tokio::test]
+async fn a_run_that_outlasts_its_hold_may_be_tried_again() {
+    let cluster = PgCluster::shared().await;
+    let store = cluster.database("").await;
+    let host = TestHost::builder().arg("--database-url", cluster.url(&store));
+    let host = host.start().await;
+    let (seller, buyer) = (host.company("seller").await, host.buyer("buyer", 10).await);
+    let slow = format!("CREATE VIEW slow AS SELECT id FROM matches, {GATED};");
+    let database = cluster.database(&format!("{LEAGUE} {slow}")).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let definition =
+        json!({"sql_logic": "SELECT count(*) AS goals FROM slow", "timeout_ms": 60_000});
+    let asset = seller.asset(&connection, definition).await;
+    seller.publish(&asset, 3).await;
+
+    let gate = Gate::shut(cluster, &database).await;
+    let meanwhile = async {
+        gate.is_reached().await;
+        buyer.holds(3).await;
+        let lapses = "UPDATE holds SET expires_at = 1";
+        let store = cluster.client(&store).await;
+        assert_eq!(store.execute(lapses, &[]).await.expect("a hold"), 1);
+        buyer.holds(0).await;
+        gate.open().await;
+    };
+    let (told, ()) = tokio::join!(buyer.execute(&asset, json!({})), meanwhile);
+    told.expect_error(503, "SERVICE_UNAVAILABLE");
+    assert_eq!(buyer.credits().await, (10, 0));
+    buyer.execute(&asset, json!({})).await.expect(200);
     assert_eq!(buyer.credits().await, (7, 0));
 }
 

@@ -25,7 +25,8 @@ use crate::products::Sold;
 use crate::readers::Readers;
 use entitlements::Entitlement;
 
-/// A hold outlives its run's deadline by as much as posting may take.
+/// A hold outlives its run's deadline by as much as posting takes where the store answers. Where it does not, posting may take a minute, and what was held for a
+/// run that took all its time has gone by then: it is not charged. What would outlast that, too, would keep a buyer's credits as long whenever a host dies.
 const HOLD_GRACE: Duration = Duration::from_secs(10);
 /// How long an answer is kept for a retry.
 const ANSWER_KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -333,8 +334,9 @@ async fn charge_for(
         // The store took nothing, a full disk say: as everywhere else, it may be tried again.
         Err(PostError::NotBooked(error)) => Err(StoreError::Unavailable(error).into()),
         Err(PostError::Unknown(error)) => Err(Cause::ChargeInDoubt(error)),
-        Err(error) => Err(Cause::Internal(format!(
-            "the charge was not booked: {error}"
-        ))),
+        // A store that has not answered for so long has had the hold, or the claim on the key, lapse.
+        Err(error @ (PostError::Expired | PostError::Superseded)) => {
+            Err(StoreError::Unavailable(error.to_string()).into())
+        }
     }
 }
