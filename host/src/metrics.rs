@@ -1,11 +1,11 @@
 //! `GET /metrics` for Prometheus (OpenMetrics text), on a listener of its own: it has no key, so it must not stand beside the API.
 
+mod stored;
+
 use std::cmp::Reverse;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -21,18 +21,11 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Registry, Unit};
 use souk_api::ApiState;
 use souk_api::observed::Seen;
-use souk_domain::time::Timestamp;
-use souk_store::db::READ_WITHIN;
-use souk_store::idempotency::{self, Kept};
-use souk_store::shares::{self, Taken};
-use souk_store::{AnyConnection, StoreError, deliveries};
-use tokio::sync::Mutex;
 
 use crate::listener::Connections;
+use stored::{Looks, Stored};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// What companies have in the store is not looked at with each scrape: that reads whole tables, and changes slowly.
-const SHARES_EVERY: Duration = Duration::from_secs(300);
 /// Companies that are named for what their uploads take to compile, those that take most: as many as for anything else ([`souk_sandbox`]).
 const COMPILED_MAX: usize = 20;
 
@@ -51,7 +44,7 @@ pub async fn start(
         .with_state(Watched {
             api,
             connections,
-            shares: Arc::default(),
+            looks: Looks::default(),
         });
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).await {
@@ -66,20 +59,17 @@ pub async fn start(
 struct Watched {
     api: ApiState,
     connections: Connections,
-    /// What companies had in the store when it was looked at last.
-    shares: Arc<Mutex<Option<(Instant, Shares)>>>,
+    looks: Looks,
 }
 
 async fn metrics(State(watched): State<Watched>) -> Response {
     let Watched {
         api,
         connections,
-        shares,
+        looks,
     } = watched;
     // A store that does not answer is told by /readyz; the rest is still worth knowing.
-    let db = &api.app().db;
-    let stored = async { Stored::read(&mut *db.read().await?, &shares).await };
-    let stored = db.answered(READ_WITHIN, stored).await.ok();
+    let stored = looks.now(&api.app().db).await;
     let mut registry = Registry::with_prefix("souk");
     registry.register_collector(Box::new(api.app().sandbox.metrics()));
     registry.register_collector(Box::new(Process::read()));
@@ -95,63 +85,6 @@ async fn metrics(State(watched): State<Watched>) -> Response {
             tracing::error!(%error, "the metrics could not be written");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
-    }
-}
-
-/// What only the store knows.
-struct Stored {
-    kept: Kept,
-    deliveries_waiting: i64,
-    /// How long the first of them has been due.
-    delivery_delay: Duration,
-    shares: Shares,
-}
-
-impl Stored {
-    async fn read(
-        db: &mut AnyConnection,
-        shares: &Mutex<Option<(Instant, Shares)>>,
-    ) -> Result<Stored, StoreError> {
-        let kept = idempotency::kept_in_all(db).await?;
-        let (deliveries_waiting, first) = deliveries::waiting(db).await?;
-        let now = Timestamp::from(SystemTime::now());
-        let late = first.map_or(0, |first| now.micros() - first.micros());
-        Ok(Stored {
-            kept,
-            deliveries_waiting,
-            delivery_delay: Duration::from_micros(u64::try_from(late).unwrap_or(0)),
-            shares: Shares::of_late(db, shares).await?,
-        })
-    }
-}
-
-/// What companies have in the store.
-#[derive(Clone, Copy)]
-struct Shares {
-    connections: Taken,
-    connector_bytes: Taken,
-    file_bytes: Taken,
-}
-
-impl Shares {
-    /// As it was within the last [`SHARES_EVERY`].
-    async fn of_late(
-        db: &mut AnyConnection,
-        known: &Mutex<Option<(Instant, Shares)>>,
-    ) -> Result<Shares, StoreError> {
-        let mut known = known.lock().await;
-        if let Some((at, shares)) = *known
-            && at.elapsed() < SHARES_EVERY
-        {
-            return Ok(shares);
-        }
-        let shares = Shares {
-            connections: shares::connections(db).await?,
-            connector_bytes: shares::connector_bytes(db).await?,
-            file_bytes: shares::file_bytes(db).await?,
-        };
-        *known = Some((Instant::now(), shares));
-        Ok(shares)
     }
 }
 
@@ -394,7 +327,7 @@ impl Host {
         )?;
         gauge(
             "store_available",
-            "Whether the store answered just now",
+            "Whether the store answered just now (1), or the figures that it knows are left out (0)",
             u64::from(self.stored.is_some()),
         )?;
         if let Some(are_shared) = self.api.shares_limits() {
@@ -404,30 +337,32 @@ impl Host {
                 u64::from(are_shared),
             )?;
         }
-        let Some(stored) = &self.stored else {
+        let Some(Stored { now, shares }) = &self.stored else {
             return Ok(());
         };
         gauge(
             "kept_answer_bytes",
             "Answers kept for retries with the same Idempotency-Key",
-            stored.kept.bytes.cast_unsigned(),
+            now.kept.bytes.cast_unsigned(),
         )?;
         gauge(
             "kept_answer_bytes_of_largest_company",
             "Kept answers of the company that has most",
-            stored.kept.bytes_of_largest.cast_unsigned(),
+            now.kept.bytes_of_largest.cast_unsigned(),
         )?;
         gauge(
             "webhook_deliveries_waiting",
             "Deliveries to webhooks that are to be attempted, now or later",
-            stored.deliveries_waiting.cast_unsigned(),
+            now.deliveries_waiting.cast_unsigned(),
         )?;
         gauge(
             "webhook_delivery_delay_seconds",
             "For how long the delivery that should have been attempted first has been due",
-            stored.delivery_delay.as_secs(),
+            now.delivery_delay.as_secs(),
         )?;
-        let shares = &stored.shares;
+        let Some(shares) = shares else {
+            return Ok(());
+        };
         for (name, help, value) in [
             (
                 "data_connections",

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::cut_commits::CommitWire;
+use souk_tests::process::free_port;
 use souk_tests::{Company, PgCluster, Receiver, TestHost, souk};
 
 use crate::charges::slow_asset;
@@ -272,4 +273,50 @@ async fn an_invitation_whose_mail_cannot_be_written_is_answered() {
     );
     let url = invited.text("/data/invitation/url");
     assert!(url.contains("/invitation#"), "{url}");
+}
+
+/// Whoever scrapes a host whose store says nothing is told in time what the host itself knows, and that the rest is left out; that comes back with the store.
+#[tokio::test]
+async fn what_a_host_counts_is_told_while_its_store_is_silent() {
+    /// A scraper waits for ten seconds, and the host for three; a loaded machine gets a multiple of that, and less than a question has.
+    const SCRAPED_WITHIN: Duration = Duration::from_secs(20);
+    /// What companies have is looked at beside the rest, and seldom.
+    const OF_COMPANIES: (&str, &str) = (
+        "COUNT(*) AS taken FROM connections",
+        "souk_data_connections ",
+    );
+    const EACH_TIME: (&str, &str) = (
+        "SELECT CAST(COALESCE(SUM(records), 0)",
+        "souk_webhook_deliveries_waiting ",
+    );
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let (wire, builder) = behind_a_wire().await;
+    let _host = builder.arg("--metrics-listen", &metrics).start().await;
+    let scrape = async || {
+        let answer = reqwest::get(format!("http://{metrics}/metrics")).await;
+        answer.expect("an answer").text().await.expect("a text")
+    };
+    let has = |text: &str, line: &str| text.lines().any(|one| one.starts_with(line));
+    for ((statement, figure), available) in [(OF_COMPANIES, 1), (EACH_TIME, 0)] {
+        let before = wire.cuts();
+        wire.swallow_question(statement);
+        let begun = Instant::now();
+        let text = scrape().await;
+        assert!(begun.elapsed() < SCRAPED_WITHIN, "{statement}");
+        assert_eq!(wire.cuts() - before, 1, "{statement}");
+        assert!(has(&text, "souk_charges_total "), "{text}");
+        let told = format!("souk_store_available {available}");
+        assert!(has(&text, &told), "{statement}: {text}");
+        assert!(!has(&text, figure), "{figure}: {text}");
+    }
+    let begun = Instant::now();
+    loop {
+        let text = scrape().await;
+        if has(&text, OF_COMPANIES.1) && has(&text, EACH_TIME.1) {
+            assert!(has(&text, "souk_store_available 1"), "{text}");
+            return;
+        }
+        assert!(begun.elapsed() < GIVEN_UP_WITHIN, "{text}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
