@@ -367,7 +367,7 @@ fn batch_rows(engine: &Engine, plan: &LogicalPlan) -> Result<usize, Error> {
 }
 
 async fn begin(state: &SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
-    let plan = comparisons::widened::exact(state.optimize(&plan)?)?.data;
+    let plan = comparisons::widened::exact(state.optimize(&plan)?, state)?.data;
     let plan = guards::guarded(plan)?;
     let planner = state.query_planner();
     let physical = planner.create_physical_plan(&plan, state).await?;

@@ -127,6 +127,59 @@ fn moments_that_are_cast_finer_are_compared_as_they_are() {
     }
 }
 
+/// So it is beside what is computed of no row, which DataFusion computes in the very step that takes casts off.
+#[test]
+fn moments_that_are_computed_are_compared_as_they_are() {
+    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
+    let local = || TimestampMillisecondArray::from(millis.to_vec());
+    let rows_of = batch(vec![
+        ("n", numbers(5)),
+        ("local", array(local())),
+        ("at", array(local().with_timezone("UTC"))),
+    ]);
+    // Half a millisecond after the beginning of 1970, and one and a half before it.
+    let zero = "TIMESTAMP '1970-01-01 00:00:00'";
+    let first = format!("{zero} + INTERVAL '500 microseconds'");
+    let second = format!("{zero} - INTERVAL '1500 microseconds'");
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for side in [
+            "\"local\"",
+            "\"at\"",
+            "CAST(\"local\" AS timestamp)",
+            "CAST(\"local\" AS timestamp(6))",
+        ] {
+            for (condition, wanted) in [
+                ("< FIRST", "1 2 3"),
+                (">= FIRST", "4"),
+                ("= FIRST", ""),
+                ("<> FIRST", "1 2 3 4"),
+                ("IS DISTINCT FROM (FIRST)", "1 2 3 4 5"),
+                ("< SECOND", "1"),
+                ("BETWEEN SECOND AND FIRST", "2 3"),
+                ("NOT BETWEEN SECOND AND FIRST", "1 4"),
+                ("IN (FIRST, ZERO + INTERVAL '1 millisecond')", "4"),
+                ("NOT IN (FIRST, SECOND)", "1 2 3 4"),
+                ("< to_timestamp('1970-01-01 00:00:00.0005')", "1 2 3"),
+                ("= ZERO + INTERVAL '1 millisecond'", "4"),
+                ("<= ZERO - INTERVAL '1 millisecond'", "1 2"),
+                ("< now()", "1 2 3 4"),
+            ] {
+                let condition = condition.replace("FIRST", &first);
+                let condition = condition.replace("SECOND", &second);
+                let condition = format!("{side} {}", condition.replace("ZERO", zero));
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+            let flipped = format!("{first} > {side}");
+            assert_eq!(rows(&mut session, &flipped, Vec::new()), "1 2 3", "{name}");
+        }
+    }
+}
+
 /// A text or a date beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
 #[test]
 fn texts_beside_moments_are_in_utc() {
