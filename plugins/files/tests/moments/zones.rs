@@ -180,6 +180,44 @@ fn moments_that_are_computed_are_compared_as_they_are() {
     }
 }
 
+/// What a subquery answers is known where the file is opened, and is not cut there.
+#[test]
+fn moments_finer_than_their_column_are_compared_as_a_query_answers_them() {
+    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
+    let local = || TimestampMillisecondArray::from(millis.to_vec());
+    let rows_of = batch(vec![
+        ("n", numbers(5)),
+        ("local", array(local())),
+        ("at", array(local().with_timezone("UTC"))),
+        (
+            "fine",
+            array(TimestampMicrosecondArray::from(vec![Some(500); 5])),
+        ),
+    ]);
+    let answer = "(SELECT max(\"fine\") FROM t)";
+    for (name, bytes) in [
+        ("t.parquet", parquet(&rows_of)),
+        ("t.arrow", arrow(&rows_of, None)),
+    ] {
+        let (_directory, mut session) = file(name, &bytes);
+        for side in ["\"local\"", "\"at\"", "CAST(\"local\" AS timestamp(6))"] {
+            for (condition, wanted) in [
+                ("SIDE < ANSWER", "1 2 3"),
+                ("SIDE >= ANSWER", "4"),
+                ("SIDE = ANSWER", ""),
+                ("SIDE <> ANSWER", "1 2 3 4"),
+                ("ANSWER > SIDE", "1 2 3"),
+                ("SIDE <= ANSWER + INTERVAL '1 microsecond'", "1 2 3"),
+            ] {
+                let condition = condition.replace("SIDE", side);
+                let condition = condition.replace("ANSWER", answer);
+                let found = rows(&mut session, &condition, Vec::new());
+                assert_eq!(found, wanted, "{name}: {condition}");
+            }
+        }
+    }
+}
+
 /// A text or a date beside a moment is in UTC unless it says otherwise, whatever zone the column is shown in, and as fine as it is written.
 #[test]
 fn texts_beside_moments_are_in_utc() {
