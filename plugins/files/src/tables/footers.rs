@@ -4,7 +4,7 @@
 //! the type is, and so may others be where the footer does not say how columns are ordered, and bounds by which the least value is greater than
 //! the greatest; decimals that are bytes of any length some writers order as texts; and where NULLs are not counted DataFusion takes it that
 //! there are none. An index that has not as many pages as there are is none, and bounds of decimals that have other lengths than these end the
-//! connector.
+//! connector. A dictionary that begins where the file does is none, either.
 
 use crate::types;
 use base64::Engine as _;
@@ -53,7 +53,7 @@ pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
         }
     }
     let groups = groups.into_iter();
-    let groups = groups.map(|group| with_true_bounds(group, &orders));
+    let groups = groups.map(|group| plain_group(group, &orders));
     let groups = groups.collect::<Read<Vec<_>>>()?;
     Ok(ParquetMetaDataBuilder::new(plain)
         .set_column_index(bounds)
@@ -100,15 +100,30 @@ fn is_decimal(column: &ColumnDescriptor) -> bool {
     is_bytes && column.sort_order().is_signed()
 }
 
-fn with_true_bounds(group: RowGroupMetaData, orders: &[ColumnOrder]) -> Read<RowGroupMetaData> {
+fn plain_group(group: RowGroupMetaData, orders: &[ColumnOrder]) -> Read<RowGroupMetaData> {
     let mut group = group.into_builder();
     let columns = group.take_columns().into_iter().zip(orders);
-    let columns = columns.map(|(column, order)| match are_true(&column, *order) {
-        true => Ok(column),
-        false => column.into_builder().clear_statistics().build(),
+    let columns = columns.map(|(column, order)| {
+        let column = with_true_place(column)?;
+        match are_true(&column, *order) {
+            true => Ok(column),
+            false => column.into_builder().clear_statistics().build(),
+        }
     });
     let columns = columns.collect::<Read<Vec<_>>>()?;
     group.set_column_metadata(columns).build()
+}
+
+/// A file begins with its mark. Some writers say 0 of a dictionary that there is not, and some of one that is the first page of what they call
+/// data; parquet-java and Arrow's C++ take both for none, and the reader here takes neither.
+fn with_true_place(column: ColumnChunkMetaData) -> Read<ColumnChunkMetaData> {
+    match column.dictionary_page_offset() {
+        Some(0) => {
+            let column = column.into_builder();
+            column.set_dictionary_page_offset(None).build()
+        }
+        _ => Ok(column),
+    }
 }
 
 /// Whether the bounds of a column in a row group, if there are any, are those of all of its values, in their order.

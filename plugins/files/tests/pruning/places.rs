@@ -145,3 +145,45 @@ fn columns_lie_beside_each_other() {
     let wanted = "t.parquet: its footer says that columns lie in one place";
     assert_eq!(error.detail.as_deref(), Some(wanted), "{error:?}");
 }
+
+/// Some writers say 0 where there is no dictionary, and where it is the first page of the data.
+#[test]
+fn a_dictionary_at_the_beginning_of_the_file_is_none() {
+    for (has_one, is_indexed) in [(false, false), (false, true), (true, false), (true, true)] {
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(has_one)
+            .set_data_page_row_count_limit(2)
+            .set_write_batch_size(2);
+        let properties = match is_indexed {
+            true => properties,
+            false => properties
+                .set_statistics_enabled(EnabledStatistics::None)
+                .set_offset_index_disabled(true),
+        };
+        let whole = parquet_with(&rows_of(), properties.build());
+        let changed = with(&whole, |metadata| {
+            let mut parts = metadata.into_builder();
+            let mut group = parts.take_row_groups().remove(0).into_builder();
+            let mut columns = Vec::new();
+            for column in group.take_columns() {
+                let dictionary = column.dictionary_page_offset();
+                assert_eq!(dictionary.is_some(), has_one);
+                let first = dictionary.unwrap_or(column.data_page_offset());
+                let column = column.into_builder().set_data_page_offset(first);
+                let column = column.set_dictionary_page_offset(Some(0));
+                columns.push(column.build().unwrap());
+            }
+            let group = group.set_column_metadata(columns).build().unwrap();
+            parts.set_row_groups(vec![group]).build()
+        });
+        let (_directory, mut session) = file("t.parquet", &changed);
+        for (sql, wanted) in [
+            ("SELECT n, s FROM t WHERE n IN (1, 6)", ["1|a", "6|f"]),
+            ("SELECT n, s FROM t WHERE s IN ('b', 'd')", ["2|b", "4|d"]),
+        ] {
+            let answer = ask(&mut session, &format!("{sql} ORDER BY n"));
+            let answer = answer.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            assert_eq!(answer.lines(), wanted, "{has_one} {is_indexed}: {sql}");
+        }
+    }
+}
