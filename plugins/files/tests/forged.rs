@@ -26,12 +26,16 @@ fn with_columns(
     let columns = group.take_columns().into_iter().map(change).collect();
     let group = group.set_column_metadata(columns).build().unwrap();
     let metadata = parts.set_row_groups(vec![group]).build();
-    let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
-    let data = whole.len() - 8 - u32::from_le_bytes(footer) as usize;
-    let mut changed = whole[..data].to_vec();
+    let mut changed = whole[..end_of_data(whole)].to_vec();
     let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
     writer.finish().unwrap();
     changed
+}
+
+/// Where the footer begins.
+fn end_of_data(whole: &[u8]) -> usize {
+    let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
+    whole.len() - 8 - u32::from_le_bytes(footer) as usize
 }
 
 /// Without statistics and indexes, which a changed footer would not have.
@@ -122,4 +126,45 @@ fn lists_of_a_footer_have_what_they_say() {
     let error = ask(&mut session, "SELECT n FROM t").err().unwrap();
     let wanted = "t.parquet: its footer says that it has more than it has";
     assert_eq!(error.detail.as_deref(), Some(wanted), "{error:?}");
+}
+
+/// An index that says that there are two billion pages: room for them would be made before the first one is read. One of pages of which it says
+/// nothing has a byte for each, and room for 24 would be made.
+#[test]
+fn lists_of_an_index_have_what_they_say() {
+    let whole = parquet_with(&batch(vec![("n", numbers(3))]), plain());
+    let end = end_of_data(&whole);
+    // Where pages lie is a list of structures, and in which pages all is NULL one of booleans.
+    for (is_of_places, index) in [
+        (true, vec![0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0]),
+        (true, vec![0x19, 0x3c, 0, 0, 0, 0]),
+        (false, vec![0x19, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0]),
+        (
+            false,
+            vec![0x19, 0x11, 2, 0x19, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x07, 0],
+        ),
+    ] {
+        let longer = [&whole[..end], &index, &whole[end..]].concat();
+        let forged = with_columns(&longer, |column| {
+            let (start, length) = (Some(end as i64), Some(index.len() as i32));
+            let column = column.into_builder();
+            let column = match is_of_places {
+                true => column
+                    .set_offset_index_offset(start)
+                    .set_offset_index_length(length),
+                false => column
+                    .set_column_index_offset(start)
+                    .set_column_index_length(length),
+            };
+            column.build().unwrap()
+        });
+        let (_directory, mut session) = file("t.parquet", &forged);
+        let error = ask(&mut session, "SELECT n FROM t").err().unwrap();
+        let wanted = "t.parquet: its index of pages says that it has more than it has";
+        assert_eq!(
+            error.detail.as_deref(),
+            Some(wanted),
+            "{index:?}: {error:?}"
+        );
+    }
 }

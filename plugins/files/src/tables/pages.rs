@@ -32,10 +32,10 @@ pub fn check_schema(footer: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The lists of a footer have as many elements as they say: whoever reads it makes room for so many before the first.
-pub fn check_lists(footer: &[u8]) -> Result<(), Error> {
-    let whole = Header::new(footer).skip(STRUCTURE, 0);
-    whole.ok_or_else(|| broken("its footer says that it has more than it has"))
+/// The lists of a footer, or of an index of pages, have as many elements as they say: whoever reads it makes room for so many before the first.
+pub fn check_lists(structure: &[u8], name: &str) -> Result<(), Error> {
+    let whole = Header::new(structure).skip(STRUCTURE, 0);
+    whole.ok_or_else(|| broken(&format!("its {name} says that it has more than it has")))
 }
 
 /// A page, as its header says.
@@ -192,6 +192,8 @@ struct Header<'a> {
 
 /// A structure, among the types of Thrift's.
 const STRUCTURE: u8 = 12;
+/// The shortest one that is in a list: the head of a field, what it holds, and an end. Who reads it has made room for some dozens of bytes.
+const STRUCTURE_BYTES_MIN: u64 = 3;
 /// Fields of a page's header, in the order of the types.
 const DATA_PAGE: i64 = 5;
 const INDEX_PAGE: i64 = 6;
@@ -330,6 +332,7 @@ impl<'a> Header<'a> {
             15 => self.varint()?,
             count => count.into(),
         };
+        let before = self.bytes.len();
         for _ in 0..count {
             match head & 0x0f {
                 // Of a list booleans are bytes.
@@ -337,7 +340,9 @@ impl<'a> Header<'a> {
                 kind => self.skip(kind, depth + 1)?,
             }
         }
-        Some(())
+        let read = (before - self.bytes.len()) as u64;
+        let are_whole = head & 0x0f != STRUCTURE || read / STRUCTURE_BYTES_MIN >= count;
+        are_whole.then_some(())
     }
 
     fn byte(&mut self) -> Option<u8> {

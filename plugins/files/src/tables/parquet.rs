@@ -7,7 +7,9 @@ use super::kinds::check_kind;
 use super::pages::{
     PageSize, Together, broken, check_lists, check_pages, check_schema, held_at_once, unfold,
 };
-use super::places::{are_as_said, are_behind_dictionary, check_footer, place};
+use super::places::{
+    are_as_said, are_behind_dictionary, check_footer, check_indexes, indexes, place,
+};
 use super::{Known, batch_rows, named, same_schema};
 use crate::clock::Clock;
 use crate::errors;
@@ -194,17 +196,35 @@ fn metadata(slice: &Slice, left: &mut u64) -> Result<(ParquetMetaData, HashSet<S
     }
     check_tail(slice, *left)?;
     let failed = |error: ParquetError| errors::of_file(&error);
-    let mut decoder = ParquetMetaDataPushDecoder::try_new(slice.len())
+    let footer = ParquetMetaDataPushDecoder::try_new(slice.len())
+        .map_err(failed)?
+        .with_page_index_policy(PageIndexPolicy::Skip);
+    let footer = decoded(footer, slice, left, &[])?;
+    let indexes = indexes(&footer);
+    let whole = ParquetMetaDataPushDecoder::try_new_with_metadata(slice.len(), footer)
         .map_err(failed)?
         .with_page_index_policy(PageIndexPolicy::Optional);
+    let metadata = decoded(whole, slice, left, &indexes)?;
+    let json = footers::json(metadata.file_metadata());
+    Ok((footers::plain(metadata).map_err(failed)?, json))
+}
+
+/// What a decoder makes of the bytes that it asks for, among which are those of these indexes.
+fn decoded(
+    mut decoder: ParquetMetaDataPushDecoder,
+    slice: &Slice,
+    left: &mut u64,
+    indexes: &[Range<u64>],
+) -> Result<ParquetMetaData, Error> {
+    let failed = |error: ParquetError| errors::of_file(&error);
     loop {
         match decoder.try_decode().map_err(failed)? {
-            DecodeResult::Data(metadata) => {
-                let json = footers::json(metadata.file_metadata());
-                return Ok((footers::plain(metadata).map_err(failed)?, json));
-            }
+            DecodeResult::Data(metadata) => return Ok(metadata),
             DecodeResult::NeedsData(ranges) => {
                 let buffers = read(slice, &ranges, left)?;
+                for (range, buffer) in ranges.iter().zip(&buffers) {
+                    check_indexes(indexes, range, buffer)?;
+                }
                 decoder.push_ranges(ranges, buffers).map_err(failed)?;
             }
             DecodeResult::Finished => {
@@ -255,7 +275,7 @@ fn check_tail(slice: &Slice, left: u64) -> Result<(), Error> {
         true => {
             let footer = footer.map_err(errors::unreadable)?;
             check_schema(&footer)?;
-            check_lists(&footer)
+            check_lists(&footer, "footer")
         }
         false => Ok(()),
     }

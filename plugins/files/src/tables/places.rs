@@ -1,6 +1,6 @@
 //! What Parquet's reader takes on trust of a footer: where columns and their pages lie, and with which rows pages begin.
 
-use super::pages::{PageSize, broken};
+use super::pages::{PageSize, broken, check_lists};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::parquet::file::page_index::offset_index::PageLocation;
 use souk_sdk::Error;
@@ -41,6 +41,37 @@ pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
         true => Err(broken("its footer says that columns lie in one place")),
         false => Ok(()),
     }
+}
+
+/// Where the indexes of pages lie, as the footer says.
+pub fn indexes(metadata: &ParquetMetaData) -> Vec<Range<u64>> {
+    let groups = metadata.row_groups().iter();
+    let columns = groups.flat_map(|group| group.columns());
+    let indexes = columns.flat_map(|column| {
+        [
+            (column.column_index_offset(), column.column_index_length()),
+            (column.offset_index_offset(), column.offset_index_length()),
+        ]
+    });
+    let indexes = indexes.filter_map(|(start, length)| {
+        let start = u64::try_from(start?).ok()?;
+        let length = u64::try_from(length?).ok()?;
+        Some(start..start.saturating_add(length))
+    });
+    indexes.filter(|index| !index.is_empty()).collect()
+}
+
+/// The indexes that lie in what was read have what they say. One that has not is told, and not left out: DataFusion would read it once more.
+pub fn check_indexes(indexes: &[Range<u64>], read: &Range<u64>, bytes: &[u8]) -> Result<(), Error> {
+    let mut inside = indexes.iter().filter_map(|index| part(bytes, read, index));
+    inside.try_for_each(|index| check_lists(index, "index of pages"))
+}
+
+/// What lies at a place of the file, of the bytes that were read of it.
+fn part<'b>(bytes: &'b [u8], read: &Range<u64>, place: &Range<u64>) -> Option<&'b [u8]> {
+    let start = usize::try_from(place.start.checked_sub(read.start)?).ok()?;
+    let end = usize::try_from(place.end.checked_sub(read.start)?).ok()?;
+    bytes.get(start..end)
 }
 
 /// A column has a value, which may be NULL, for each row; one in a list may have more.
