@@ -23,7 +23,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// A host lets a session make so many requests at once; one more would be held against the connector.
+/// So many requests a host lets a session have under way, with those that were given up and that the source has not answered yet. One more is not asked
+/// for: the host would fail it, too, where some were given up, and blame the connector where none was.
 const UNDER_WAY_MAX: usize = 128;
 /// How much of a refusal is kept for the connection's owner.
 const REFUSAL_BYTES_KEPT: usize = 500;

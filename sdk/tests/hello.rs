@@ -139,7 +139,7 @@ fn a_cancelled_request_ends() {
     assert_eq!(answer(&mut session, http, "[]"), []);
 }
 
-/// What was given up is under way until the source answers it: however much of that there is, nothing is asked that a host would hold against the connector.
+/// What was given up is under way until the source answers it: however much of that there is, nothing is asked that a host would refuse.
 #[test]
 fn what_was_given_up_is_counted() {
     let mut session = open();

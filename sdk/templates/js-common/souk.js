@@ -84,7 +84,8 @@ const FAULTS = {
   'bad-response': ['source', 'bad_response', "the source's answer is not valid HTTP or is too long"],
 };
 
-// A host lets a session make so many requests at once; one more would be held against the connector.
+// So many requests a host lets a session have under way, with those that were given up and that the source has not answered yet. One more is not
+// asked for: the host would fail it, too, where some were given up, and blame the connector where none was.
 const UNDER_WAY_MAX = 128;
 
 const failed = ({ fault, message }) => {

@@ -124,7 +124,7 @@ test('what was given up is under way until the source answers it', () => {
     givenUp.push(ask(id).commands[0].val.id);
     assert.equal(session.cancel(id).events[0].val.error.code, 'cancelled');
   }
-  // One more would be held against the connector.
+  // One more would be refused by the host: it is not asked for.
   const { commands, events } = ask(129);
   assert.deepEqual(commands, []);
   assert.deepEqual(events.map(({ tag, val }) => [tag, val.id, val.error.class]), [['failed', 129, 'unavailable']]);

@@ -32,7 +32,8 @@ TIMEOUT_MS = 30_000
 BATCH_ROWS = 1_024
 # Python's parser goes down as deep as a document does, and the stack it has ends at some thousand levels: that would end the session.
 JSON_DEPTH_MAX = 200
-# A host lets a session make so many requests at once; one more would be held against the connector.
+# So many requests a host lets a session have under way, with those that were given up and that the source has not answered yet. One more is not
+# asked for: the host would fail it, too, where some were given up, and blame the connector where none was.
 UNDER_WAY_MAX = 128
 # Bytes that have arrived and were not read.
 UNREAD_MAX = 16 << 20

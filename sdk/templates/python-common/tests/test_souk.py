@@ -188,7 +188,7 @@ class Faults(unittest.TestCase):
             [request] = submit(id).commands
             given_up.append(request.value.id)
             self.assertEqual(session.cancel(id).events[-1].value.error.code, "cancelled")
-        # One more would be held against the connector.
+        # One more would be refused by the host: it is not asked for.
         step = submit(129)
         self.assertEqual(step.commands, [])
         self.assertEqual(step.events[-1].value.error.class_, wit.ErrorClass.UNAVAILABLE)
