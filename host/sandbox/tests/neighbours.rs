@@ -17,7 +17,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{
         Semaphore,
-        mpsc::{UnboundedSender, unbounded_channel},
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     },
 };
 
@@ -132,7 +132,10 @@ async fn who_leaves_what_is_answered_with_others_stops_nothing() {
     assert_ne!(rows(&answer), format!(r#"[{{"cancels":{LEAVING}}}]"#));
 }
 
-/// A score board that tells the paths that it is asked for. It answers `/stays` never, and `/other` after a while.
+/// Longer than a host waits for the end of what nobody waits for any more.
+const LONG: Duration = Duration::from_secs(4);
+
+/// A score board that tells the paths that it is asked for. It answers `/stays` never, `/other` after a while, and `/later` after a [`LONG`] one.
 async fn score_board(listener: TcpListener, tell: UnboundedSender<String>) {
     while let Ok((client, _)) = listener.accept().await {
         let tell = tell.clone();
@@ -147,6 +150,7 @@ async fn score_board(listener: TcpListener, tell: UnboundedSender<String>) {
             match path.as_str() {
                 "/stays" => std::future::pending().await,
                 "/other" => tokio::time::sleep(Duration::from_millis(300)).await,
+                "/later" => tokio::time::sleep(LONG).await,
                 _ => {}
             }
             let answer =
@@ -156,21 +160,30 @@ async fn score_board(listener: TcpListener, tell: UnboundedSender<String>) {
     }
 }
 
-/// A connector over HTTP that cannot give one thing up is left what others ask of it: they are answered, and it is asked for once. Its session ends then,
-/// so that nothing goes on for nobody.
-#[tokio::test]
-async fn who_leaves_what_cannot_be_stopped_takes_nobody_with_it() {
+/// A connection to a score board of its own, of which all share one session, and the paths that the board is asked for.
+async fn with_score_board(engine: &str) -> (Arc<Source>, UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let settings = r#"{"league":"north"}"#;
-    let mut source = source_with("hello", settings, PoolLimits::default());
+    let limits = PoolLimits {
+        sessions_max: 1,
+        ..PoolLimits::default()
+    };
+    let mut source = source_with(engine, r#"{"league":"north"}"#, limits);
     Arc::get_mut(&mut source).expect("nobody else has it").grant = Grant::Http {
         base_url: format!("http://{}", listener.local_addr().unwrap()),
         attach: Vec::new(),
         ca_pem: None,
     };
-    let (tell, mut paths) = unbounded_channel();
+    let (tell, paths) = unbounded_channel();
     tokio::spawn(score_board(listener, tell));
-    let sandbox = with_guest(guests::HELLO).await;
+    (source, paths)
+}
+
+/// A connector over HTTP that cannot give one thing up is left what others ask of it: they are answered, and it is asked for once. Its session ends then,
+/// so that nothing goes on for nobody.
+#[tokio::test]
+async fn who_leaves_what_cannot_be_stopped_takes_nobody_with_it() {
+    let (source, mut paths) = with_score_board("holds-on").await;
+    let sandbox = with_guest(guests::HOLDS_ON).await;
     let ask = |path: &str| Box::pin(sandbox.run(&source, query(path), within(60)));
     ask("/first").await.unwrap();
     assert_eq!(paths.recv().await.as_deref(), Some("/first"));
@@ -182,10 +195,32 @@ async fn who_leaves_what_cannot_be_stopped_takes_nobody_with_it() {
     assert_eq!(both, ["/other", "/stays"]);
     drop(leaving);
     let answer = other.await.unwrap();
-    assert_eq!(rows(&answer), r#"[{"player":"Ada","points":7}]"#);
+    assert_eq!(rows(&answer), r#"[{"status":200}]"#);
     assert!(paths.try_recv().is_err(), "it was asked for once more");
     wait_until(|| sandbox.connectors()[0].sessions.open == 0).await;
     assert_eq!(sandbox.connectors()[0].traps_total, 0);
+}
+
+/// The connector that the SDK's documentation shows gives up what its caller has left, and nothing else: its session goes on, and others are answered there,
+/// however long that takes.
+#[tokio::test]
+async fn who_leaves_the_documented_connector_ends_no_session() {
+    let (source, mut paths) = with_score_board("hello").await;
+    let sandbox = with_guest(guests::HELLO).await;
+    let ask = |path: &str| Box::pin(sandbox.run(&source, query(path), within(60)));
+    ask("/first").await.unwrap();
+    assert_eq!(paths.recv().await.as_deref(), Some("/first"));
+    let (mut leaving, mut other) = (ask("/stays"), ask("/later"));
+    assert!(poll!(&mut leaving).is_pending());
+    assert!(poll!(&mut other).is_pending());
+    let mut both = [paths.recv().await.unwrap(), paths.recv().await.unwrap()];
+    both.sort();
+    assert_eq!(both, ["/later", "/stays"]);
+    drop(leaving);
+    let answer = other.await.unwrap();
+    assert_eq!(rows(&answer), r#"[{"player":"Ada","points":7}]"#);
+    assert!(paths.try_recv().is_err(), "it was asked for once more");
+    assert_eq!(sandbox.connectors()[0].sessions.open, 1);
 }
 
 /// Who leaves while a connector pauses for him leaves no pause behind that counts: however many have left, nobody's is one too many, and who stays has his

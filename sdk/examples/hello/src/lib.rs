@@ -22,7 +22,7 @@ impl Connector for Hello {
         Descriptor::new("hello", env!("CARGO_PKG_VERSION"), Need::Http)
             .engine("hello", "Score board", "opaque", &["NONE"])
             .settings_schema(r#"{"type":"object","required":["league"],"properties":{"league":{"type":"string"}}}"#)
-            .abilities(&["pipelining"])
+            .abilities(&["pipelining", "cancel"])
     }
 
     async fn open(settings: Settings, io: Io) -> Result<Self, Error> {
