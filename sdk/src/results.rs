@@ -1,8 +1,10 @@
 //! Results of a [`Machine`](crate::Machine) that reads rows itself, most of them page by page over HTTP: columns that are remembered by what
 //! describes them ([`Shapes`]), rows that are cut into batches within the request's limits ([`Told`]), and the answer to a ping. `Rows` does all of it by itself.
 
-use crate::columns::{BATCH_BYTES, BATCH_ROWS};
-use crate::{Batch, Cell, Column, ColumnBuilder, Error, KnownColumns, Limits, Rows, Step, short};
+use crate::columns::{BATCH_BYTES, BATCH_ROWS, column};
+use crate::{
+    Batch, Cell, Column, ColumnBuilder, ColumnType, Error, KnownColumns, Limits, Rows, Step, short,
+};
 use std::rc::Rc;
 
 /// Shapes that a session remembers, which have the numbers below; past it the oldest number is described anew.
@@ -218,12 +220,31 @@ impl Step {
     /// The row that answers a ping, in columns of this number: the source's version, and whether it was seen to refuse a write. What is
     /// `None` is not known.
     pub fn pong(&mut self, id: u32, shape: u32, version: Option<&str>, read_only: Option<bool>) {
-        let columns = Rows::ping_columns();
-        let cells = [version.into(), read_only.into()];
-        let chunk = |(column, cell): (&Column, Cell<'_>)| {
+        let cells: [Cell<'_>; 2] = [version.into(), read_only.into()];
+        self.row(id, shape, Rows::ping_columns(), &cells);
+    }
+
+    /// The same, with what the connection's owner should mend although the source answers (`docs/connectors.md`). These columns need a number of their own.
+    pub fn pong_warning(
+        &mut self,
+        id: u32,
+        shape: u32,
+        version: Option<&str>,
+        read_only: Option<bool>,
+        warning: &str,
+    ) {
+        let mut columns = Rows::ping_columns();
+        columns.push(column("warning", ColumnType::Text, ""));
+        let cells: [Cell<'_>; 3] = [version.into(), read_only.into(), warning.into()];
+        self.row(id, shape, columns, &cells);
+    }
+
+    /// The one row of a result.
+    fn row(&mut self, id: u32, shape: u32, columns: Vec<Column>, cells: &[Cell<'_>]) {
+        let chunk = |(column, cell): (&Column, &Cell<'_>)| {
             let mut builder = ColumnBuilder::new(column.kind);
             // Of its column's type it is.
-            let _ = builder.push(cell);
+            let _ = builder.push(*cell);
             builder.finish()
         };
         let chunks = columns.iter().zip(cells).map(chunk).collect();
@@ -235,7 +256,6 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ColumnType, column};
 
     fn shape(shapes: &mut Shapes<()>, described: &str) -> Rc<Shape<()>> {
         let columns = || vec![column("t", ColumnType::Text, "text")];

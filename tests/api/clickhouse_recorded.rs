@@ -82,6 +82,23 @@ async fn a_recorded_clickhouse_is_connected() {
     assert!(!told.contains(wrong), "{told}");
 }
 
+/// Where the server stops none of souk's statements the test of the connection says so, and which right it takes; it works all the same.
+#[tokio::test]
+async fn a_recorded_clickhouse_that_stops_nothing_is_told() {
+    let server = Recorded::start().await;
+    let (seller, connection) = seller(&server).await;
+    let path = seller.path(&format!("/connections/{connection}/test"));
+    let right = "GRANT SELECT(query_id, user, query) ON system.processes";
+    for is_missing in [false, true] {
+        let test = seller.client.post(&path, json!({})).await.expect(200);
+        assert_eq!(test.at("/data/success"), true, "{}", test.body);
+        assert_eq!(test.at("/data/read_only_verified"), true, "{}", test.body);
+        let warnings = test.at("/data/warnings").to_string();
+        assert_eq!(warnings.contains(right), is_missing, "{warnings}");
+        server.stops_nothing();
+    }
+}
+
 /// A row of every type, one without a value in any of them, and a table without a row.
 #[tokio::test]
 async fn values_of_a_recorded_clickhouse_leave_to_the_last_digit() {

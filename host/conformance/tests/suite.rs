@@ -291,6 +291,16 @@ async fn each_flaw_is_found_by_name() {
     }
 }
 
+/// What a ping warns of is told, and breaks nothing.
+#[tokio::test]
+async fn a_pings_warning_is_told() {
+    let report = tested(guests::SMALL_TABLE, small_table("warns")).await;
+    assert!(report.is_conforming(), "{report}");
+    let ping = report.finding("open.ping").unwrap();
+    assert_eq!(ping.outcome, Outcome::Warned, "{report}");
+    assert!(ping.detail.contains("the table is small"), "{report}");
+}
+
 fn lines(care: &str) -> Profile {
     profile(&format!(
         r#"

@@ -63,8 +63,8 @@ impl ServerError {
         })
     }
 
-    /// A write was refused: by the mode, or for want of a privilege.
-    pub fn is_refused_write(&self) -> bool {
+    /// It may not be done: by the mode, or for want of a privilege.
+    pub fn is_forbidden(&self) -> bool {
         matches!(self.code, 164 | 497)
     }
 

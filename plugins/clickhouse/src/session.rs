@@ -34,6 +34,11 @@ const HELLO: &str = "SELECT version(), toString(getSetting('readonly'))";
 /// would take it, but with `readonly=2` inserting into a table function is no write.)
 const PROBE: &str = "INSERT INTO system.one SELECT 1";
 const NOT_TAKEN: u32 = 48;
+/// What its owner is told of a connection whose user may stop nothing. The server looks for a user's own statements in that table.
+const STOPS_NOTHING: &str = "the server stops no statement for this user, so that one that nobody waits for any more runs there until its time is over: GRANT SELECT(query_id, user, query) ON system.processes to it";
+/// Of a ping's answer, and of one with a warning: no shape of a result has these numbers.
+const PING_SHAPE: u32 = SHAPES_MAX as u32;
+const WARNING_SHAPE: u32 = PING_SHAPE + 1;
 /// The first version that writes JSON as text.
 const WRITES_JSON: (u32, u32) = (24, 10);
 
@@ -63,6 +68,8 @@ enum Work {
     Query(Asked),
     Ping {
         id: u32,
+        /// Whether a write was refused. When that is known, it is tried to stop something.
+        is_read_only: Option<bool>,
     },
     /// It is being stopped for a request that was cancelled: whichever of the two ends first ends that.
     Kill {
@@ -168,15 +175,13 @@ impl Machine for Session {
                 }
                 Ok(())
             }
-            Work::Ping { id } => {
-                match self.probed(outcome) {
-                    Ok(is_read_only) => {
-                        // A number that no shape of a result has.
-                        let shape = SHAPES_MAX as u32;
-                        step.pong(id, shape, Some(&self.version), Some(is_read_only));
-                        step.done(id);
-                    }
-                    Err(error) => step.failed(id, error),
+            Work::Ping { id, is_read_only } => {
+                match is_read_only {
+                    None => match self.probed(outcome) {
+                        Ok(is_read_only) => self.try_to_stop(id, is_read_only, step),
+                        Err(error) => step.failed(id, error),
+                    },
+                    Some(is_read_only) => self.pong(id, is_read_only, may_stop(&outcome), step),
                 }
                 Ok(())
             }
@@ -212,7 +217,7 @@ impl Machine for Session {
             }
             return Ok(());
         }
-        let is_it = |work: &Work| matches!(work, Work::Ping { id: ping } if *ping == id);
+        let is_it = |work: &Work| matches!(work, Work::Ping { id: ping, .. } if *ping == id);
         if self.jobs.iter().any(|job| is_it(&job.work)) {
             self.forget(is_it);
             step.failed(id, cancelled());
@@ -290,11 +295,37 @@ impl Session {
         let (http, query_id) = self.next();
         let probe = self.api.own(http, &query_id, PROBE, timeout_ms, true);
         self.send(probe, step);
+        let is_read_only = None;
         self.jobs.push(Job {
             http,
-            work: Work::Ping { id },
+            work: Work::Ping { id, is_read_only },
         });
         Ok(())
+    }
+
+    /// Tries to stop a statement that there is not: the server refuses who may not look for it.
+    fn try_to_stop(&mut self, id: u32, is_read_only: bool, step: &mut Step) {
+        let (_, absent) = self.next();
+        let Some(http) = self.kill(&absent, step) else {
+            // As many are being stopped as may be: nothing speaks against it.
+            return self.pong(id, is_read_only, true, step);
+        };
+        let is_read_only = Some(is_read_only);
+        self.jobs.push(Job {
+            http,
+            work: Work::Ping { id, is_read_only },
+        });
+    }
+
+    fn pong(&self, id: u32, is_read_only: bool, may_stop: bool, step: &mut Step) {
+        let (version, is_read_only) = (Some(self.version.as_str()), Some(is_read_only));
+        match may_stop {
+            true => step.pong(id, PING_SHAPE, version, is_read_only),
+            false => {
+                step.pong_warning(id, WARNING_SHAPE, version, is_read_only, STOPS_NOTHING);
+            }
+        }
+        step.done(id);
     }
 
     /// What the server is, and how much its user's profile leaves to us.
@@ -330,7 +361,7 @@ impl Session {
     fn probed(&self, outcome: Result<HttpResponse, HttpFailure>) -> Result<bool, Error> {
         let response = outcome?;
         match (response.status, ServerError::of(&response)) {
-            (_, Some(error)) if error.is_refused_write() => Ok(true),
+            (_, Some(error)) if error.is_forbidden() => Ok(true),
             (_, Some(error)) if error.code == NOT_TAKEN => Ok(false),
             (_, Some(error)) => Err(error.blame(None)),
             (200, None) => Ok(false),
@@ -401,6 +432,12 @@ fn may_go_on(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
             WireFault::Timeout | WireFault::Reset | WireFault::BadResponse
         ),
     }
+}
+
+/// Whether statements may be stopped, as far as an answer to that says.
+fn may_stop(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
+    let refused = outcome.as_ref().ok().and_then(ServerError::of);
+    refused.is_none_or(|error| !error.is_forbidden())
 }
 
 fn cancelled() -> Error {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{SETTINGS, Talk, fails, hello, query, reply};
-use souk_sdk::{ErrorClass, Limits, Machine, Request, Value};
+use souk_sdk::{ErrorClass, Limits, Machine, Value};
 use souk_tests::spoilt::Spoiler;
 use souk_tests::talk::class_and_code;
 use souk_tests::wire::LIMITS;
@@ -135,7 +135,9 @@ fn strange_answers_are_borne() {
         for status in [100, 200, 204, 304, 404, 500, 999] {
             assert!(Talk::open(SETTINGS, reply(status, &[], body)).is_err());
             let mut talk = Talk::usual();
-            let _ = talk.ask(Request::Ping(LIMITS), reply(status, &[], body));
+            let written = fails(500, 164, "x");
+            let _ = talk.ping(reply(status, &[], body), reply(status, &[], body));
+            let _ = talk.ping(written, reply(status, &[], body));
             let _ = talk.rows_of(reply(status, &[], body));
             let _ = talk.rows_of(fails(status, u32::MAX, "x"));
         }

@@ -474,11 +474,12 @@ fn a_ping_tries_to_write() {
         (fails(501, 48, "Method write is not supported"), "false"),
         (reply(200, &[], ""), "false"),
     ] {
-        let answer = talk.ask(Request::Ping(LIMITS), reply).ok();
+        let answer = talk.ping(reply, rows("")).ok();
         assert_eq!(
             [answer.cell(0, 0), answer.cell(1, 0)],
             ["26.9.2.1", is_read_only]
         );
+        assert_eq!(answer.columns.len(), 2);
     }
     let id = talk.submit(Request::Ping(LIMITS));
     assert!(talk.asked[0].body.starts_with(b"INSERT"));
@@ -488,6 +489,42 @@ fn a_ping_tries_to_write() {
         talk.ended(id).unwrap().error().class,
         ErrorClass::Authentication
     );
+}
+
+/// A ping tries to stop a statement that nobody has asked for: where the server lets its user look for none, it warns of that and names the right. What says
+/// nothing of it is no warning.
+#[test]
+fn a_ping_tries_to_stop() {
+    let written = || fails(500, 164, "Cannot execute query in readonly mode");
+    let mut talk = Talk::usual();
+    for (stopped, is_warned) in [
+        (fails(500, 497, "Not enough privileges"), true),
+        (rows(""), false),
+        (Err(WireFault::Timeout), false),
+        (reply(502, &[], "the upstream did not answer"), false),
+        (fails(500, 202, "Too many simultaneous queries"), false),
+    ] {
+        let answer = talk.ping(written(), stopped).ok();
+        assert_eq!([answer.cell(0, 0), answer.cell(1, 0)], ["26.9.2.1", "true"]);
+        assert_eq!(answer.columns.len(), 2 + usize::from(is_warned));
+        if is_warned {
+            assert_eq!(answer.columns[2].name, "warning");
+            let warning = answer.cell(2, 0);
+            let right = "GRANT SELECT(query_id, user, query) ON system.processes";
+            assert!(warning.contains(right), "{warning}");
+        }
+    }
+    let id = talk.submit(Request::Ping(LIMITS));
+    let probe = query_id(&talk.asked[0].path);
+    talk.hears(0, written()).unwrap();
+    let kill = String::from_utf8(talk.asked[0].body.clone()).unwrap();
+    assert!(kill.starts_with("KILL QUERY WHERE query_id = 'souk-"));
+    assert!(!kill.contains(&format!("'{probe}'")), "{kill}");
+    assert!(talk.ended(id).is_none());
+    talk.cancel(id);
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    talk.hears(0, rows("")).unwrap();
+    assert!(talk.asked.is_empty());
 }
 
 /// Names of the catalog's filter are bound like any other value.

@@ -1,6 +1,7 @@
 //! A `generic` engine of one table, `"main"."items"`, that reads the host's statements as they should be read, or with the flaw that the
 //! setting `flaw` names: `ignores_order`, `overlapping_pages`, `ignores_filter`, `cuts_short`, `bad_decimal`, `null_where_none_is_said`,
-//! `forgets_types`, `takes_writes`, `traps`, `repeats_the_source`, `answers_anything`, `other_columns`. It needs a file and never reads it.
+//! `forgets_types`, `takes_writes`, `traps`, `repeats_the_source`, `answers_anything`, `other_columns`; with `warns` its ping has a warning. It needs a file
+//! and never reads it.
 
 #[path = "statement.rs"]
 mod statement;
@@ -170,6 +171,12 @@ impl Connector for SmallTable {
     }
 
     async fn ping(&self, _limits: Limits, rows: &mut Rows) -> Result<(), Error> {
-        rows.alive()
+        if self.flaw != "warns" {
+            return rows.alive();
+        }
+        let mut columns = Rows::ping_columns();
+        columns.push(column("warning", ColumnType::Text, ""));
+        rows.columns(columns)?;
+        rows.push([Cell::Null, Cell::Null, Cell::Text("the table is small")])
     }
 }

@@ -6,6 +6,7 @@ mod bodies;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
@@ -54,6 +55,8 @@ struct Server {
     asked: Mutex<Vec<String>>,
     /// By the names that they were asked under.
     running: Mutex<HashMap<String, Arc<Notify>>>,
+    /// Its user may not look for what runs.
+    stops_nothing: AtomicBool,
 }
 
 impl Recorded {
@@ -95,6 +98,11 @@ impl Recorded {
             None => "http",
         };
         format!("{scheme}://{}", self.address)
+    }
+
+    /// From now on the right is missing by which `KILL QUERY` finds a statement.
+    pub fn stops_nothing(&self) {
+        self.server.stops_nothing.store(true, Ordering::Relaxed);
     }
 
     /// The statements that were asked, the connector's own too.
@@ -211,6 +219,11 @@ async fn serve(
             StatusCode::FORBIDDEN,
             516,
             "souk: Authentication failed: password is incorrect, or there is no user with such name. (AUTHENTICATION_FAILED)",
+        ),
+        "KILL" if server.stops_nothing.load(Ordering::Relaxed) => refusal(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            497,
+            "souk: Not enough privileges. To execute this query, it's necessary to have the grant SELECT ON system.processes. (ACCESS_DENIED)",
         ),
         "KILL" => server.kill(&asked.text),
         "INSERT" if asked.named("readonly").is_empty() => refusal(

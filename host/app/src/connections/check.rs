@@ -23,6 +23,8 @@ const PING: (u32, u64) = (10, 64 * 1024);
 const SELLER_API: &str = "seller-api";
 /// Of what a connector that broke has said: the message of a panic.
 const CONNECTOR_CHARS_MAX: usize = 500;
+/// Of what a connector warns of.
+const WARNING_CHARS_MAX: usize = 500;
 /// What `last_error` keeps.
 const ERROR_CHARS_MAX: usize = 1_000;
 
@@ -112,6 +114,10 @@ async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
             report.read_only_verified = cell("read_only").as_bool();
             if report.read_only_verified == Some(false) {
                 report.warnings.push(WRITABLE.to_owned());
+            }
+            if let Some(warning) = cell("warning").as_str() {
+                let warning = cut(warning, WARNING_CHARS_MAX);
+                report.warnings.push(warning.to_owned());
             }
         }
         Err(fault) => report.error = Some(explain(&fault, &source)),

@@ -173,17 +173,20 @@ async fn refused(suite: &mut Suite<'_>) -> Result<(), KitError> {
     Ok(())
 }
 
-/// One row of the contract's columns.
+/// One row of the contract's columns, or of those and a warning, which hosts have learned to read since.
 async fn ping(suite: &Suite<'_>, place: &Place) -> Verdict {
     let source = suite.subject.source(place);
     let output = match suite.subject.ask(&source, Request::Ping(limits())).await {
         Ok(output) => output,
         Err(fault) => return Verdict::failed(told(&fault), advice(&fault)),
     };
-    let wanted = [
+    let mut wanted = vec![
         ("server_version", ColumnKind::Text),
         ("read_only", ColumnKind::Boolean),
     ];
+    if output.column("warning").is_some() {
+        wanted.push(("warning", ColumnKind::Text));
+    }
     match shape(&output, &wanted) {
         Some(wrong) => Verdict::failed(
             wrong,
@@ -193,10 +196,14 @@ async fn ping(suite: &Suite<'_>, place: &Place) -> Verdict {
             format!("a ping answered {} rows", output.rows),
             "answer exactly one",
         ),
-        None => match output.cell(0, 1).as_bool() {
-            Some(false) => Verdict::warned(
+        None => match (output.cell(0, 1).as_bool(), output.cell(0, 2).as_str()) {
+            (Some(false), _) => Verdict::warned(
                 "the ping says that these credentials may write",
                 "give the kit, and your buyers, credentials that only read",
+            ),
+            (_, Some(warning)) => Verdict::warned(
+                format!("the ping warns: {warning}"),
+                "the connection's test tells its owner so: what it asks for is done at the source",
             ),
             _ => Verdict::passed(),
         },

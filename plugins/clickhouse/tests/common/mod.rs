@@ -77,6 +77,11 @@ impl Talk {
         self.0.ask(request, [reply])
     }
 
+    /// Asks for a ping, of which the write that is tried is answered so, and what is tried to be stopped.
+    pub fn ping(&mut self, written: Reply, stopped: Reply) -> Answer {
+        self.0.ask(Request::Ping(LIMITS), [written, stopped])
+    }
+
     pub fn rows_of(&mut self, reply: Reply) -> Answer {
         self.ask(query("SELECT 1", vec![], LIMITS), reply)
     }
