@@ -1,5 +1,6 @@
 //! A session: it says who it is, asks what the server is, and then has any number of requests under way.
 
+use souk_sdk::json::Place;
 use souk_sdk::parameters::callers;
 use souk_sdk::results::{SHAPES_MAX, Shape, Shapes, Told, value_bytes_max};
 use souk_sdk::statements::{Places, callers_values};
@@ -525,7 +526,9 @@ fn decode(shape: &Shape<Type>, body: &[u8], limits: &Limits) -> Result<Vec<Batch
     let (mut told, mut batches) = (Told::default(), Vec::new());
     let mut rows = told.page(shape, limits);
     while !reader.0.is_empty() {
-        batches.extend(rows.row(|_, kind, into| push(kind, &mut reader, into, room))?);
+        batches.extend(
+            rows.row(|_, kind, column| push(kind, &mut reader, &mut Place { column, room }))?,
+        );
     }
     batches.extend(rows.rest());
     batches.iter().try_for_each(are_texts)?;

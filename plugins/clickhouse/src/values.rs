@@ -2,9 +2,9 @@
 
 mod reader;
 
-use souk_sdk::json::{is_document, write_text};
+use souk_sdk::json::{Place, is_document, write_f64, write_text};
 use souk_sdk::time::{Date, TimeOfDay, rfc3339};
-use souk_sdk::{Batch, ColumnBuilder, Error};
+use souk_sdk::{Batch, Error};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,43 +13,39 @@ pub use reader::{Reader, malformed};
 
 use crate::types::Type;
 
-/// Appends the next value of an answer. `room`: how many bytes one value may become. Whether a text is one is looked at in a whole batch
-/// ([`are_texts`]), which takes a fraction of the time.
+/// Appends the next value of an answer. Whether a text is one is looked at in a whole batch ([`are_texts`]), which takes a fraction of the time. (With
+/// the place for its error these are the four arguments that a component has room for in registers.)
 #[inline]
-pub fn push(
-    kind: &Type,
-    from: &mut Reader<'_>,
-    into: &mut ColumnBuilder,
-    room: usize,
-) -> Result<(), Error> {
+pub fn push(kind: &Type, from: &mut Reader<'_>, into: &mut Place<'_>) -> Result<(), Error> {
+    let (room, column) = (into.room, &mut *into.column);
     match kind {
         Type::Int(8, false) | Type::Int(9.., _) | Type::Decimal(..) => {
-            into.var_with(|out| digits(kind, from, out))
+            column.var_with(|out| digits(kind, from, out))
         }
-        Type::Int(bytes, is_signed) => into.i64(from.int(*bytes, *is_signed)?),
-        Type::String => into.var(from.sized()?),
-        Type::Json => into.var(document(from.sized()?)?.as_bytes()),
+        Type::Int(bytes, is_signed) => column.i64(from.int(*bytes, *is_signed)?),
+        Type::String => column.var(from.sized()?),
+        Type::Json => column.var(document(from.sized()?)?.as_bytes()),
         Type::Nullable(inner) => match from.u8()? {
-            0 => push(inner, from, into, room),
+            0 => push(inner, from, into),
             1 => {
-                into.null();
+                column.null();
                 Ok(())
             }
             _ => Err(malformed()),
         },
-        Type::Float64 | Type::Float32 | Type::BFloat16 => into.f64(from.float(kind)?),
-        Type::Bool => into.boolean(from.u8()? != 0),
-        Type::Date | Type::Date32 => into.i32(from.days(kind)?),
-        Type::DateTime | Type::DateTime64(..=MICROS) => into.i64(from.moment(kind)?),
+        Type::Float64 | Type::Float32 | Type::BFloat16 => column.f64(from.float(kind)?),
+        Type::Bool => column.boolean(from.u8()? != 0),
+        Type::Date | Type::Date32 => column.i32(from.days(kind)?),
+        Type::DateTime | Type::DateTime64(..=MICROS) => column.i64(from.moment(kind)?),
         Type::Variant(kinds) => match variant(kinds, from)? {
-            Some(kind) => into.var_with(|out| json(kind, from, out, room)),
+            Some(kind) => column.var_with(|out| json(kind, from, &mut Document { out, room })),
             None => {
-                into.null();
+                column.null();
                 Ok(())
             }
         },
         Type::Array(_) | Type::Tuple(_) | Type::Map(..) => {
-            into.var_with(|out| json(kind, from, out, room))
+            column.var_with(|out| json(kind, from, &mut Document { out, room }))
         }
         Type::Fixed(_)
         | Type::Uuid
@@ -59,7 +55,7 @@ pub fn push(
         | Type::Enum(..)
         | Type::IpV4
         | Type::IpV6
-        | Type::Nothing => into.var_with(|out| text(kind, from, out)),
+        | Type::Nothing => column.var_with(|out| text(kind, from, out)),
     }
 }
 
@@ -181,10 +177,17 @@ fn text(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Err
     Ok(())
 }
 
+/// A document that is being written.
+struct Document<'d> {
+    out: &'d mut Vec<u8>,
+    /// How many bytes a column may become.
+    room: usize,
+}
+
 /// A value as a part of a JSON document.
-fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
+fn json(kind: &Type, from: &mut Reader<'_>, into: &mut Document<'_>) -> Result<(), Error> {
     // Names are longer than the bytes that stand for them.
-    if out.len() > room {
+    if into.out.len() > into.room {
         return Err(Error::limit_exceeded(
             "bytes_limit",
             "a nested value of the result is larger than is allowed",
@@ -192,44 +195,44 @@ fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> R
     }
     match kind {
         Type::Nullable(inner) => match from.u8()? {
-            0 => json(inner, from, out, room)?,
-            1 => out.extend_from_slice(b"null"),
+            0 => json(inner, from, into)?,
+            1 => into.out.extend_from_slice(b"null"),
             _ => return Err(malformed()),
         },
         Type::Variant(kinds) => match variant(kinds, from)? {
-            Some(kind) => json(kind, from, out, room)?,
-            None => out.extend_from_slice(b"null"),
+            Some(kind) => json(kind, from, into)?,
+            None => into.out.extend_from_slice(b"null"),
         },
         Type::Array(inner) => {
-            out.push(b'[');
+            into.out.push(b'[');
             for place in 0..from.length()? {
                 if place > 0 {
-                    out.push(b',');
+                    into.out.push(b',');
                 }
-                json(inner, from, out, room)?;
+                json(inner, from, into)?;
             }
-            out.push(b']');
+            into.out.push(b']');
         }
         Type::Tuple(elements) => {
             let is_named = elements.iter().all(|(name, _)| name.is_some());
-            out.push(if is_named { b'{' } else { b'[' });
+            into.out.push(if is_named { b'{' } else { b'[' });
             for (place, (name, kind)) in elements.iter().enumerate() {
                 if place > 0 {
-                    out.push(b',');
+                    into.out.push(b',');
                 }
                 if let (true, Some(name)) = (is_named, name) {
-                    write_text(name, out);
-                    out.push(b':');
+                    write_text(name, into.out);
+                    into.out.push(b':');
                 }
-                json(kind, from, out, room)?;
+                json(kind, from, into)?;
             }
-            out.push(if is_named { b'}' } else { b']' });
+            into.out.push(if is_named { b'}' } else { b']' });
         }
         Type::Map(key, value) => {
-            out.push(b'{');
+            into.out.push(b'{');
             for place in 0..from.length()? {
                 if place > 0 {
-                    out.push(b',');
+                    into.out.push(b',');
                 }
                 let mut name = Vec::new();
                 match &**key {
@@ -237,33 +240,22 @@ fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> R
                     Type::Nullable(_) => {}
                     key => text(key, from, &mut name)?,
                 }
-                write_text(utf8(&name)?, out);
-                out.push(b':');
-                json(value, from, out, room)?;
+                write_text(utf8(&name)?, into.out);
+                into.out.push(b':');
+                json(value, from, into)?;
             }
-            out.push(b'}');
+            into.out.push(b'}');
         }
-        Type::Float32 | Type::Float64 | Type::BFloat16 => {
-            let value = from.float(kind)?;
-            match value {
-                // JSON has no number for it.
-                value if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
-                f64::INFINITY => out.extend_from_slice(b"\"Infinity\""),
-                f64::NEG_INFINITY => out.extend_from_slice(b"\"-Infinity\""),
-                value => {
-                    // A Vec takes everything.
-                    let _ = serde_json::to_writer(out, &value);
-                }
-            }
-        }
-        Type::Bool | Type::Int(..) | Type::Decimal(..) => text(kind, from, out)?,
+        Type::Float32 | Type::Float64 | Type::BFloat16 => write_f64(from.float(kind)?, into.out),
+        Type::Bool | Type::Int(..) | Type::Decimal(..) => text(kind, from, into.out)?,
         Type::Json => {
-            out.extend_from_slice(document(from.sized()?)?.as_bytes());
+            let document = document(from.sized()?)?;
+            into.out.extend_from_slice(document.as_bytes());
         }
         _ => {
             let mut plain = Vec::new();
             text(kind, from, &mut plain)?;
-            write_text(utf8(&plain)?, out);
+            write_text(utf8(&plain)?, into.out);
         }
     }
     Ok(())
@@ -352,6 +344,7 @@ fn digits(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), E
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_sdk::ColumnBuilder;
 
     fn number(kind: &Type, value: &[u8]) -> String {
         let mut out = Vec::new();
@@ -422,8 +415,11 @@ mod tests {
     fn documents_are_documents() {
         let push = |text: &str| {
             let bytes = [&[text.len() as u8][..], text.as_bytes()].concat();
-            let mut into = ColumnBuilder::new(Type::Json.column_type());
-            push(&Type::Json, &mut Reader(&bytes), &mut into, 100)
+            let mut into = Place {
+                column: &mut ColumnBuilder::new(Type::Json.column_type()),
+                room: 100,
+            };
+            push(&Type::Json, &mut Reader(&bytes), &mut into)
         };
         for good in ["{\"a\":[1,null]}", "1.50"] {
             push(good).unwrap();

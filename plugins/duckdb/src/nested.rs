@@ -16,43 +16,49 @@ use crate::values::{
 };
 use crate::vectors::{Found, Vector};
 
-/// Writes a value as a part of a document, as a column of it is written when it leaves as JSON. `room`: how many bytes there may be.
+/// A document that is being written.
+pub struct Document<'d> {
+    pub out: &'d mut Vec<u8>,
+    /// How many bytes there may be.
+    pub room: usize,
+}
+
+/// Writes a value as a part of a document, as a column of it is written when it leaves as JSON.
 pub fn document_of(
     kind: &Type,
     found: &Found<'_, '_>,
-    out: &mut Vec<u8>,
-    room: usize,
+    into: &mut Document<'_>,
 ) -> Result<(), Error> {
     // Names are longer than the brackets that stand for them.
-    if out.len() > room {
+    if into.out.len() > into.room {
         return Err(Error::limit_exceeded(
             "bytes_limit",
             "a nested value of the result is larger than is allowed",
         ));
     }
     match (kind, found) {
-        (_, Found::Null) => out.extend_from_slice(b"null"),
+        (_, Found::Null) => into.out.extend_from_slice(b"null"),
         (Type::List(element) | Type::Array(element, _), Found::List(values, places)) => {
-            out.push(b'[');
+            into.out.push(b'[');
             for place in places.clone() {
-                comma(place > places.start, out);
-                document_of(element, &values.at(place)?, out, room)?;
+                comma(place > places.start, into.out);
+                document_of(element, &values.at(place)?, into)?;
             }
-            out.push(b']');
+            into.out.push(b']');
         }
         (Type::Map(key, value), Found::List(entries, places)) => {
-            out.push(b'{');
+            into.out.push(b'{');
             for place in places.clone() {
-                comma(place > places.start, out);
-                entry(key, value, &entries.at(place)?, out, room)?;
+                comma(place > places.start, into.out);
+                entry(key, value, &entries.at(place)?, into)?;
             }
-            out.push(b'}');
+            into.out.push(b'}');
         }
         (Type::Struct(fields), Found::Struct(values, row)) => {
             let members = fields.iter().zip(*values);
             match fields.iter().any(|(name, _)| name.is_empty()) {
-                true => unnamed(members, *row, out, room)?,
-                false => object(members, *row, out, room)?,
+                true => unnamed(members, *row, into)?,
+                false => object(members, *row, into)?,
             }
         }
         (Type::Union(members), Found::Struct(values, row)) => {
@@ -60,9 +66,9 @@ pub fn document_of(
             let tag = integer(&Type::Unsigned(1), &tag.at(*row)?)?;
             let tag = usize::try_from(tag).map_err(|_| malformed())?;
             let member = members.iter().zip(values).nth(tag).ok_or_else(malformed)?;
-            object([member].into_iter(), *row, out, room)?;
+            object([member].into_iter(), *row, into)?;
         }
-        (kind, found) => part(kind, found, out)?,
+        (kind, found) => part(kind, found, into.out)?,
     }
     Ok(())
 }
@@ -76,17 +82,16 @@ fn comma(is_wanted: bool, out: &mut Vec<u8>) {
 fn object<'m, 'v: 'm>(
     members: impl Iterator<Item = (&'m (String, Type), &'m Vector<'v>)>,
     row: usize,
-    out: &mut Vec<u8>,
-    room: usize,
+    into: &mut Document<'_>,
 ) -> Result<(), Error> {
-    out.push(b'{');
+    into.out.push(b'{');
     for (place, ((name, kind), values)) in members.enumerate() {
-        comma(place > 0, out);
-        write_text(name, out);
-        out.push(b':');
-        document_of(kind, &values.at(row)?, out, room)?;
+        comma(place > 0, into.out);
+        write_text(name, into.out);
+        into.out.push(b':');
+        document_of(kind, &values.at(row)?, into)?;
     }
-    out.push(b'}');
+    into.out.push(b'}');
     Ok(())
 }
 
@@ -94,15 +99,14 @@ fn object<'m, 'v: 'm>(
 fn unnamed<'m, 'v: 'm>(
     members: impl Iterator<Item = (&'m (String, Type), &'m Vector<'v>)>,
     row: usize,
-    out: &mut Vec<u8>,
-    room: usize,
+    into: &mut Document<'_>,
 ) -> Result<(), Error> {
-    out.push(b'[');
+    into.out.push(b'[');
     for (place, ((_, kind), values)) in members.enumerate() {
-        comma(place > 0, out);
-        document_of(kind, &values.at(row)?, out, room)?;
+        comma(place > 0, into.out);
+        document_of(kind, &values.at(row)?, into)?;
     }
-    out.push(b']');
+    into.out.push(b']');
     Ok(())
 }
 
@@ -111,12 +115,12 @@ fn entry(
     key: &Type,
     value: &Type,
     found: &Found<'_, '_>,
-    out: &mut Vec<u8>,
-    room: usize,
+    into: &mut Document<'_>,
 ) -> Result<(), Error> {
     let Found::Struct([keys, values], row) = found else {
         return Err(malformed());
     };
+    let out = &mut *into.out;
     let begin = out.len();
     part(key, &keys.at(*row)?, out)?;
     if out.get(begin) != Some(&b'"') {
@@ -125,7 +129,7 @@ fn entry(
         write_text(&name, out);
     }
     out.push(b':');
-    document_of(value, &values.at(*row)?, out, room)
+    document_of(value, &values.at(*row)?, into)
 }
 
 /// A value that is not nested.

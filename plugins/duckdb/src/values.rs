@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use souk_sdk::json::is_document;
+use souk_sdk::json::{Place, is_document};
 use souk_sdk::numbers::widened;
 use souk_sdk::time::{DAY_US, DAYS, MOMENTS};
 use souk_sdk::{ColumnBuilder, Error};
 
 use crate::errors::malformed;
-use crate::nested::document_of;
+use crate::nested::{Document, document_of};
 use crate::notation::{bignum, bits, decimal, interval, time_ns, time_tz, timestamp_ns, uuid};
 use crate::types::Type;
 use crate::vectors::{Found, Run, Vector};
@@ -28,10 +28,11 @@ pub fn push_all(
     {
         return Ok(());
     }
+    let mut place = Place { column: into, room };
     for row in rows {
-        push(kind, vector, row, into, room)?;
+        push(kind, &vector.at(row)?, &mut place)?;
         // One long value may stand for all of them.
-        if into.bytes() > room {
+        if place.column.bytes() > room {
             return Err(Error::too_many_bytes(room as u64));
         }
     }
@@ -84,43 +85,37 @@ fn ints(bytes: &[u8]) -> impl Iterator<Item = i32> {
     values.map(|value| i32::from_le_bytes(*value))
 }
 
-/// Appends a cell. `room`: how many bytes a column may become.
-pub fn push(
-    kind: &Type,
-    vector: &Vector<'_>,
-    row: usize,
-    into: &mut ColumnBuilder,
-    room: usize,
-) -> Result<(), Error> {
-    let found = vector.at(row)?;
+/// Appends a cell. (With the place for its error these are the four arguments that a component has room for in registers.)
+fn push(kind: &Type, found: &Found<'_, '_>, into: &mut Place<'_>) -> Result<(), Error> {
+    let (room, into) = (into.room, &mut *into.column);
     if let Found::Null = found {
         into.null();
         return Ok(());
     }
     match kind {
-        Type::Boolean => into.boolean(boolean(&found)?),
-        Type::Signed(..=8) | Type::Unsigned(..=4) => into.i64(integer(kind, &found)?),
+        Type::Boolean => into.boolean(boolean(found)?),
+        Type::Signed(..=8) | Type::Unsigned(..=4) => into.i64(integer(kind, found)?),
         Type::Signed(_) | Type::Unsigned(_) | Type::Decimal { .. } | Type::Bignum => {
-            into.var_with(|out| number(kind, &found, out))
+            into.var_with(|out| number(kind, found, out))
         }
-        Type::Float | Type::Double => into.f64(float(kind, &found)?),
-        Type::Blob | Type::Geometry => into.var(bytes(&found)?),
-        Type::Date => into.i32(day(&found)?),
-        Type::Time => into.i64(time(&found)?),
+        Type::Float | Type::Double => into.f64(float(kind, found)?),
+        Type::Blob | Type::Geometry => into.var(bytes(found)?),
+        Type::Date => into.i32(day(found)?),
+        Type::Time => into.i64(time(found)?),
         Type::TimestampS | Type::TimestampMs | Type::Timestamp | Type::TimestampTz => {
-            into.i64(instant(kind, &found)?)
+            into.i64(instant(kind, found)?)
         }
-        Type::Varchar => into.var(text(&found)?.as_bytes()),
-        Type::Json => into.var(json(&found)?.as_bytes()),
+        Type::Varchar => into.var(text(found)?.as_bytes()),
+        Type::Json => into.var(json(found)?.as_bytes()),
         Type::Bit
         | Type::Uuid
         | Type::TimeNs
         | Type::TimeTz
         | Type::TimestampNs
-        | Type::Interval => into.var(written(kind, &found)?.as_bytes()),
-        Type::Enum(words) => into.var(word(words, &found)?.as_bytes()),
+        | Type::Interval => into.var(written(kind, found)?.as_bytes()),
+        Type::Enum(words) => into.var(word(words, found)?.as_bytes()),
         Type::List(_) | Type::Array(..) | Type::Map(..) | Type::Struct(_) | Type::Union(_) => {
-            into.var_with(|out| document_of(kind, &found, out, room))
+            into.var_with(|out| document_of(kind, found, &mut Document { out, room }))
         }
     }
 }

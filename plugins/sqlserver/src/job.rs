@@ -14,7 +14,7 @@ use crate::protocol::malformed;
 use crate::rows::{self, Found, Place, ROW_BYTES_MAX};
 use crate::tokens::{self, Done, Token, Transaction, done};
 use crate::types::{self, Reading};
-use crate::values::{Room, push, push_chunks};
+use crate::values::{Room, Slot, push, push_chunks};
 
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
 const BATCH_ROWS: usize = 8_192;
@@ -253,8 +253,13 @@ impl Job {
         }
         let mut room = Room::of(self.limits.bytes_max);
         let columns = shape.types.iter().zip(&self.places);
-        for ((reading, place), builder) in columns.zip(&mut self.builders) {
-            match append(reading, *place, rest, builder, &mut room) {
+        for ((reading, place), column) in columns.zip(&mut self.builders) {
+            let mut into = Slot {
+                kind: reading.kind,
+                column,
+                room: &mut room,
+            };
+            match append(*place, rest, &mut into) {
                 Ok(()) => {}
                 // Behind what does not follow the protocol nothing can be read.
                 Err(error) if error.class == ErrorClass::Source => return Err(error),
@@ -358,23 +363,14 @@ fn not_undone() -> Error {
 
 /// Appends the value at a place of a row.
 #[inline]
-fn append(
-    reading: &Reading,
-    place: Place,
-    row: &[u8],
-    builder: &mut ColumnBuilder,
-    room: &mut Room,
-) -> Result<(), Error> {
+fn append(place: Place, row: &[u8], into: &mut Slot<'_>) -> Result<(), Error> {
     match place {
         Place::Null => {
-            builder.null();
+            into.column.null();
             Ok(())
         }
-        Place::At(from, bytes) => {
-            let value = row.get(from..from + bytes).ok_or_else(malformed)?;
-            push(reading.kind, value, builder, room)
-        }
-        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder, room),
+        Place::At(from, bytes) => push(row.get(from..from + bytes).ok_or_else(malformed)?, into),
+        Place::Chunks(from, _) => push_chunks(rows::chunks(row, from), into),
     }
 }
 

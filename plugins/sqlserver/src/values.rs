@@ -18,68 +18,65 @@ const MONEY_DIGITS: u8 = 4;
 /// What 38 digits can hold.
 const DECIMAL_MAX: u128 = 10_u128.pow(DECIMAL_DIGITS_MAX as u32) - 1;
 
-/// Appends a value that is not NULL.
+/// Where a value comes to stand.
+pub struct Slot<'c> {
+    pub kind: Kind,
+    pub column: &'c mut ColumnBuilder,
+    pub room: &'c mut Room,
+}
+
+/// Appends a value that is not NULL. (With the place for its error these are the four arguments that a component has room for in registers.)
 #[inline]
-pub fn push(
-    kind: Kind,
-    bytes: &[u8],
-    builder: &mut ColumnBuilder,
-    room: &mut Room,
-) -> Result<(), Error> {
-    match (kind, builder.kind()) {
-        (Kind::Bit, _) => builder.boolean(bit(bytes)?),
-        (Kind::Int, _) => builder.i64(integer(bytes)?),
-        (Kind::Float, _) => builder.f64(float(bytes)?),
-        (Kind::Bytes, _) => builder.var(bytes),
-        (Kind::Date, _) => builder.i32(dates::date(bytes)?),
-        (Kind::Time(digits), ColumnType::Time) => builder.i64(dates::time(bytes, digits)?),
+pub fn push(bytes: &[u8], into: &mut Slot<'_>) -> Result<(), Error> {
+    let Slot { kind, column, room } = into;
+    match (*kind, column.kind()) {
+        (Kind::Bit, _) => column.boolean(bit(bytes)?),
+        (Kind::Int, _) => column.i64(integer(bytes)?),
+        (Kind::Float, _) => column.f64(float(bytes)?),
+        (Kind::Bytes, _) => column.var(bytes),
+        (Kind::Date, _) => column.i32(dates::date(bytes)?),
+        (Kind::Time(digits), ColumnType::Time) => column.i64(dates::time(bytes, digits)?),
         (Kind::DateTime2(digits), ColumnType::LocalTimestamp) => {
-            builder.i64(dates::datetime2(bytes, digits)?)
+            column.i64(dates::datetime2(bytes, digits)?)
         }
         (Kind::DateTimeOffset(digits), ColumnType::Timestamp) => {
-            builder.i64(dates::datetimeoffset(bytes, digits)?)
+            column.i64(dates::datetimeoffset(bytes, digits)?)
         }
-        (Kind::DateTime, _) => builder.i64(datetime(bytes)?),
+        (Kind::DateTime, _) => column.i64(datetime(bytes)?),
         (Kind::Wide, _) => {
             // Of letters of ASCII. A long text makes its room itself.
             if bytes.len() < LONG_BYTES {
-                builder.expect(bytes.len() / 2);
+                column.expect(bytes.len() / 2);
             }
-            builder.var_with(|out| wide(bytes, out))
+            column.var_with(|out| wide(bytes, out))
         }
-        _ => builder.var_with(|out| write(kind, bytes, out, room)),
+        (kind, _) => column.var_with(|out| write(kind, bytes, out, room)),
     }
 }
 
 /// Appends a value that lies in pieces. What is long is not copied together.
 pub fn push_chunks<'a>(
-    kind: Kind,
     chunks: impl Iterator<Item = &'a [u8]> + Clone,
-    builder: &mut ColumnBuilder,
-    room: &mut Room,
+    into: &mut Slot<'_>,
 ) -> Result<(), Error> {
-    match kind {
-        Kind::Chars(encoding) => builder.var_with(|out| chars(encoding, chunks, out, room)),
-        Kind::Bytes => builder.var_with(|out| {
+    let Slot { kind, column, room } = into;
+    match *kind {
+        Kind::Chars(encoding) => column.var_with(|out| chars(encoding, chunks, out, room)),
+        Kind::Bytes => column.var_with(|out| {
             chunks.for_each(|chunk| out.extend_from_slice(chunk));
             Ok(())
         }),
         Kind::Wide => {
             let bytes = chunks.flatten().copied();
             match bytes.clone().count() % 2 {
-                0 => builder.var_with(|out| {
+                0 => column.var_with(|out| {
                     letters(Pairs(bytes), out);
                     Ok(())
                 }),
                 _ => Err(malformed()),
             }
         }
-        _ => push(
-            kind,
-            &chunks.flatten().copied().collect::<Vec<u8>>(),
-            builder,
-            room,
-        ),
+        _ => push(&chunks.flatten().copied().collect::<Vec<u8>>(), into),
     }
 }
 
