@@ -428,7 +428,7 @@ fn statements_are_stopped_so_many_at_a_time() {
 }
 
 /// What was given up is under way until the server answers it. However much of that there is, nothing is asked that a host does not let a session ask,
-/// which would be held against the connector: it is the source that does not answer.
+/// and would fail there: it is the source that does not answer.
 #[test]
 fn what_was_given_up_is_counted() {
     let mut talk = Talk::usual();
