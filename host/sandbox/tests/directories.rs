@@ -351,26 +351,30 @@ async fn nobody_computes_for_a_caller_who_has_gone() {
     let files = Files::new();
     let sandbox = with_guest(guests::HOSTILE_FILES).await;
     let source = files.source();
-    let open = || sandbox.connectors()[0].sessions;
-    let looping = {
-        let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
-        tokio::spawn(async move {
-            sandbox
-                .run(&source, query("SELECT loops"), within(600))
-                .await
-        })
+    let open = || {
+        let sessions = sandbox.connectors()[0].sessions;
+        (sessions.open, sessions.idle)
     };
-    let since = Instant::now();
-    while (open().open, open().idle) != (1, 0) {
-        assert!(since.elapsed() < Duration::from_secs(60), "it does not run");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    let becomes = async |wanted: &[(u64, u64)]| {
+        let since = Instant::now();
+        while !wanted.contains(&open()) {
+            assert!(since.elapsed() < Duration::from_secs(60), "{:?}", open());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // On a loaded machine a session may still be on its way to being ready: it has nothing to do then, once it is.
+    for _ in 0..10 {
+        let (asks, asked) = (sandbox.sandbox.clone(), source.clone());
+        let looping =
+            tokio::spawn(async move { asks.run(&asked, query("SELECT loops"), within(600)).await });
+        becomes(&[(1, 0)]).await;
+        looping.abort();
+        becomes(&[(0, 0), (1, 1)]).await;
+        if open().0 == 0 {
+            break;
+        }
     }
-    looping.abort();
-    let since = Instant::now();
-    while open().open > 0 {
-        assert!(since.elapsed() < Duration::from_secs(60), "it goes on");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    assert_eq!(open().0, 0, "it never began");
     let read = tried(&sandbox, &source, "reads", &["rows.txt"]).await;
     assert_eq!(read[0].1, "of the company");
 }
