@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use souk_sdk::parameters::refused;
-use souk_sdk::statements::{Dialect, DollarQuotes, Letters, Places, Quote, Statement};
+use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, Places, Quote, Statement, Token};
 use souk_sdk::{Error, Value};
 
 use crate::parameters;
@@ -28,9 +28,37 @@ const DIALECT: Dialect = Dialect {
     word_signs: "$",
 };
 
+/// The function that opens a file of SQLite's at the server. ClickHouse makes an empty one where there is none, and only then says that it is read-only.
+const MAKES_FILES: &str = "sqlite";
+
 /// What a text is, whatever its values are.
 pub fn read(text: &str) -> Result<Places, Error> {
-    Statement::one_query(text, &DIALECT, &QUERIES).map(Statement::places)
+    let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
+    makes_no_file(&query)?;
+    Ok(query.places())
+}
+
+/// No name in front of a parenthesis is that function's. ClickHouse knows it in lower case only; a quoted name with an escape may be any.
+fn makes_no_file(query: &Statement<'_>) -> Result<(), Error> {
+    let is_it = |token: &Token<'_>| match token.kind {
+        Kind::Word => token.text == MAKES_FILES,
+        Kind::Quoted => match token.text.strip_prefix(['`', '"']) {
+            Some(name) => name.contains('\\') || name.strip_suffix(['`', '"']) == Some(MAKES_FILES),
+            None => false,
+        },
+        Kind::Blank | Kind::Sign => false,
+    };
+    let mut was_it = false;
+    for token in query.tokens().filter(|token| !token.is_blank()) {
+        if was_it && token.text == "(" {
+            return Err(Error::permission(
+                "read_only",
+                "the statement calls sqlite(…), for which ClickHouse makes a file where there is none (or by a name with an escape whatever it names): make a table of it at the server, and name that",
+            ));
+        }
+        was_it = is_it(&token);
+    }
+    Ok(())
 }
 
 /// A text that was read, with a typed parameter, `{p1:Int64}`, for each `?` of the host's.
@@ -98,6 +126,27 @@ mod tests {
             prepare("SELECT 1", &one).unwrap_err().code,
             "parameter_count"
         );
+    }
+
+    /// ClickHouse makes a file for the function `sqlite` before it refuses to run it. Whatever else has that name is none.
+    #[test]
+    fn what_makes_a_file_is_not_asked() {
+        for text in [
+            "SELECT count() FROM sqlite('/tmp/a.db', 't')",
+            "SELECT 1 FROM cluster('default', sqlite /* ? */ ('a', 't'))",
+            "SELECT (SELECT 1 FROM `sqlite`('a', 't'))",
+            "SELECT 1 FROM \"sqlit\\x65\"('a', 't')",
+        ] {
+            let error = prepare(text, &[]).unwrap_err();
+            assert_eq!(error.code, "read_only", "{text}");
+        }
+        for text in [
+            "SELECT sqlite FROM t WHERE sqlite IN (1)",
+            "SELECT 'sqlite'('a'), \"SQLite\"('a'), a AS \"sqlit\\x65\"",
+            "SELECT 1 -- sqlite('a')",
+        ] {
+            prepare(text, &[]).unwrap();
+        }
     }
 
     #[test]
