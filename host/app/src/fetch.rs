@@ -36,10 +36,6 @@ use cursor::Position;
 use large::{is_large, names_bytes, takes_long_to_go_through, worked};
 pub use learn::{keep as keep_learned, learn};
 
-/// Rows that a key may have which its source does not hold to be one row's: what Snowflake calls a primary key is a promise, and to a column that
-/// compares without regard to case two of them are equal.
-const OF_A_KEY_MAX: u32 = 1_000;
-
 /// How a page is answered.
 pub struct Manner<'a> {
     pub format: Format,
@@ -234,38 +230,41 @@ async fn rows(
         return Err(Cause::NoOrder);
     }
     let statement = endpoint.statement(&asked.shape, learned);
-    let wanted = asked.page.fetch();
-    let rows_max = match statement.by_key {
-        true => wanted.max(OF_A_KEY_MAX),
-        false => wanted,
-    };
-    let limits = Limits::new(rows_max, PAGE_BYTES_MAX);
+    let limits = Limits::new(asked.page.fetch(), PAGE_BYTES_MAX);
     let source = source(
         app,
         &endpoint.row.company_id,
         &endpoint.row.written.connection_id,
     )
     .await?;
-    let request = Request::Query(Query {
-        text: statement.text.clone(),
-        parameters: asked.bound(&statement.slots),
-        limits,
-    });
-    let mut output = app
-        .sandbox
-        .run_for(caller.as_str(), source.shared(), request, deadline)
-        .await
-        .map_err(|fault| match asked.has_values() {
-            true => too_large(
-                named(fault, |_| Some("a value of a filter".to_owned())),
-                limits,
-            ),
-            false => too_large(not_the_callers(fault), limits),
-        })?;
+    let ask = |statement: &PageStatement| {
+        let request = Request::Query(Query {
+            text: statement.text.clone(),
+            parameters: asked.bound(&statement.slots),
+            limits,
+        });
+        let source = source.shared();
+        app.sandbox
+            .run_for(caller.as_str(), source, request, deadline)
+    };
+    let (statement, answer) = match ask(&statement).await {
+        Err(fault) if statement.by_key && fault.kind == FaultKind::LimitExceeded => {
+            // What its catalog calls a key is not one row's: two of them are equal to a column that compares without regard to case, and some
+            // sources do not hold their keys.
+            let bounded = endpoint.statement(&asked.shape.bounded(), learned);
+            let answer = Box::pin(ask(&bounded)).await;
+            (bounded, answer)
+        }
+        answer => (statement, answer),
+    };
+    let output = answer.map_err(|fault| match asked.has_values() {
+        true => too_large(
+            named(fault, |_| Some("a value of a filter".to_owned())),
+            limits,
+        ),
+        false => too_large(not_the_callers(fault), limits),
+    })?;
     check_columns(&statement, &output)?;
-    if output.rows > wanted as usize {
-        output.truncate(wanted as usize);
-    }
     Ok((statement, output))
 }
 

@@ -35,6 +35,8 @@ const HELLO: &str = "SELECT version(), toString(getSetting('readonly'))";
 /// would take it, but with `readonly=2` inserting into a table function is no write.)
 const PROBE: &str = "INSERT INTO system.one SELECT 1";
 const NOT_TAKEN: u32 = 48;
+/// What it refuses for want of a privilege.
+const NO_RIGHT: u32 = 497;
 /// What its owner is told of a connection whose user may stop nothing. The server looks for a user's own statements in that table.
 const STOPS_NOTHING: &str = "the server stops no statement for this user, so that one that nobody waits for any more runs there until its time is over: GRANT SELECT(query_id, user, query) ON system.processes to it";
 /// Of a ping's answer, and of one with a warning: no shape of a result has these numbers.
@@ -438,7 +440,7 @@ fn may_go_on(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
 /// Whether statements may be stopped, as far as an answer to that says.
 fn may_stop(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
     let refused = outcome.as_ref().ok().and_then(ServerError::of);
-    refused.is_none_or(|error| !error.is_forbidden())
+    refused.is_none_or(|error| error.code != NO_RIGHT)
 }
 
 fn cancelled() -> Error {

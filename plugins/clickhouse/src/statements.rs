@@ -41,7 +41,11 @@ pub fn read(text: &str) -> Result<Places, Error> {
 /// No name in front of a parenthesis is that function's. ClickHouse knows it in lower case only; a quoted name with an escape may be any.
 fn makes_no_file(query: &Statement<'_>) -> Result<(), Error> {
     let is_it = |token: &Token<'_>| match token.kind {
-        Kind::Word => token.text == MAKES_FILES,
+        // Quotes and blanks beyond ASCII are letters to the lexer, and not to ClickHouse.
+        Kind::Word => {
+            let mut parts = token.text.rsplit(|char: char| !char.is_ascii());
+            parts.find(|part| !part.is_empty()) == Some(MAKES_FILES)
+        }
         Kind::Quoted => match token.text.strip_prefix(['`', '"']) {
             Some(name) => name.contains('\\') || name.strip_suffix(['`', '"']) == Some(MAKES_FILES),
             None => false,
@@ -136,6 +140,8 @@ mod tests {
             "SELECT 1 FROM cluster('default', sqlite /* ? */ ('a', 't'))",
             "SELECT (SELECT 1 FROM `sqlite`('a', 't'))",
             "SELECT 1 FROM \"sqlit\\x65\"('a', 't')",
+            "SELECT 1 FROM\u{a0}sqlite\u{a0}('a', 't')",
+            "SELECT 1 FROM “sqlite”('a', 't')",
         ] {
             let error = prepare(text, &[]).unwrap_err();
             assert_eq!(error.code, "read_only", "{text}");

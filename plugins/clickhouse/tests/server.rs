@@ -503,6 +503,7 @@ fn a_ping_tries_to_stop() {
         (Err(WireFault::Timeout), false),
         (reply(502, &[], "the upstream did not answer"), false),
         (fails(500, 202, "Too many simultaneous queries"), false),
+        (written(), false),
     ] {
         let answer = talk.ping(written(), stopped).ok();
         assert_eq!([answer.cell(0, 0), answer.cell(1, 0)], ["26.9.2.1", "true"]);

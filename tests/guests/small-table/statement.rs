@@ -1,5 +1,5 @@
 //! The statements that hosts write in the dialect `generic`, and no other: one table or a statement as a source, comparisons joined by
-//! AND, an order, a limit with an offset.
+//! AND, an order, a limit with an offset (none where a row is asked for by its key).
 
 use souk_guests::souk_sdk::Value;
 use std::cmp::Ordering;

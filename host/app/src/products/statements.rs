@@ -71,7 +71,7 @@ pub(crate) struct PageStatement {
     pub keys: Vec<usize>,
     /// What names and punctuation add to a row.
     pub row_bytes: usize,
-    /// It reads a row by its key, without a LIMIT: rows are counted here.
+    /// It reads a row by its key, without a LIMIT.
     pub by_key: bool,
 }
 
@@ -213,6 +213,14 @@ impl<K: Hash + Eq> Kept<K> {
 }
 
 impl Shape {
+    /// The same with the number of rows bound, and so with a LIMIT.
+    pub fn bounded(&self) -> Shape {
+        Shape {
+            window: Window::Bound,
+            ..self.clone()
+        }
+    }
+
     /// What it takes in memory.
     fn bytes(&self) -> usize {
         let fields = self.fields.as_deref().map_or(0, size_of_val);
