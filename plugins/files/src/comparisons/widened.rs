@@ -4,15 +4,13 @@
 //! `CAST(at AS timestamp) < '2026-01-01 00:00:00.0005'` leaves out the first moment of the year. Where a column itself stands beside what is
 //! written down, the file above has seen to it. A cast may come there from a subquery or a `UNION`, when filters are moved to the tables: it is
 //! looked for before each round of the optimizer, and after the last. What is computed (`now() - INTERVAL '1 hour'`) DataFusion computes in the
-//! very step that takes the cast off, so that it is computed here before. And what a subquery answers takes its place where a file is opened,
-//! behind all that looks at a plan: beside one no cast is to be found.
+//! very step that takes the cast off, so that it is computed here before.
 //!
 //! Start reading at [`Widened`].
 
 use super::moments::{moment, units};
 use super::places::beside;
 use super::{is_comparison, within, written};
-use crate::computed::{Task, call};
 use crate::plans;
 use crate::reaches::is_utc;
 use crate::types::per_second;
@@ -23,9 +21,7 @@ use datafusion::error::Result as Planned;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr,
-};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
@@ -108,24 +104,9 @@ fn compared(
 ) -> Option<Expr> {
     let one = |side: &Expr, operator: Operator, value: &Expr| {
         let coarse = Coarse::of(side, schema)?;
-        if has_answer(value) {
-            let side = call(Task::Opaque, vec![side.clone()]);
-            return Some(binary_expr(side, operator, value.clone()));
-        }
         beside(coarse.moment, operator, coarse.before(value, computed)?)
     };
     one(left, operator, right).or_else(|| one(right, operator.swap()?, left))
-}
-
-/// Whether something in it is answered once, by a subquery that asks about no row of the query around it.
-fn has_answer(value: &Expr) -> bool {
-    let answered = value.exists(|part| {
-        Ok(match part {
-            Expr::ScalarSubquery(asked) => asked.outer_ref_columns.is_empty(),
-            _ => false,
-        })
-    });
-    answered.is_ok_and(|answered| answered)
 }
 
 /// A list without what no moment of the unit is.

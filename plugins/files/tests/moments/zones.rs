@@ -4,6 +4,30 @@ use crate::common::{array, arrow, ask, batch, file, numbers, parquet, rows, tar}
 use datafusion::arrow::array::*;
 use souk_sdk::{ColumnType, Value};
 
+/// Five rows: two milliseconds before the beginning of 1970 to one after it, by a clock and in UTC, and none.
+fn around_1970() -> Vec<(&'static str, ArrayRef)> {
+    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
+    let local = || TimestampMillisecondArray::from(millis.to_vec());
+    vec![
+        ("n", numbers(5)),
+        ("local", array(local())),
+        ("at", array(local().with_timezone("UTC"))),
+    ]
+}
+
+/// Which of them are found beside moments that are none of a millisecond: half a one after that beginning, and one and a half before it.
+const BETWEEN_MILLIS: [(&str, &str); 9] = [
+    ("< FIRST", "1 2 3"),
+    (">= FIRST", "4"),
+    ("= FIRST", ""),
+    ("<> FIRST", "1 2 3 4"),
+    ("IS DISTINCT FROM (FIRST)", "1 2 3 4 5"),
+    ("< SECOND", "1"),
+    ("BETWEEN SECOND AND FIRST", "2 3"),
+    ("NOT BETWEEN SECOND AND FIRST", "1 4"),
+    ("NOT IN (FIRST, SECOND)", "1 2 3 4"),
+];
+
 /// A moment between two of a column's is neither.
 #[test]
 fn moments_finer_than_their_column_are_compared() {
@@ -67,13 +91,7 @@ fn moments_finer_than_their_column_are_compared() {
 /// So it is beside a moment that is cast to a finer unit, also where a condition is moved there from outside of a query.
 #[test]
 fn moments_that_are_cast_finer_are_compared_as_they_are() {
-    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
-    let local = || TimestampMillisecondArray::from(millis.to_vec());
-    let rows_of = batch(vec![
-        ("n", numbers(5)),
-        ("local", array(local())),
-        ("at", array(local().with_timezone("UTC"))),
-    ]);
+    let rows_of = batch(around_1970());
     // The first is half a millisecond after the beginning of 1970, the second one and a half before it.
     let ends = ["'1970-01-01 00:00:00.0005'", "'1969-12-31 23:59:59.9985'"];
     for (name, bytes) in [
@@ -87,19 +105,11 @@ fn moments_that_are_cast_finer_are_compared_as_they_are() {
             "CAST(\"at\" AS timestamp)",
             "CAST(\"at\" AS timestamp(6))",
         ] {
-            for (condition, wanted) in [
-                ("< FIRST", "1 2 3"),
-                (">= FIRST", "4"),
-                ("= FIRST", ""),
-                ("<> FIRST", "1 2 3 4"),
-                ("IS DISTINCT FROM FIRST", "1 2 3 4 5"),
-                ("< SECOND", "1"),
-                ("BETWEEN SECOND AND FIRST", "2 3"),
-                ("NOT BETWEEN SECOND AND FIRST", "1 4"),
+            let others = [
                 ("IN (FIRST, TIMESTAMP '1970-01-01 00:00:00.001')", "4"),
-                ("NOT IN (FIRST, SECOND)", "1 2 3 4"),
                 ("<= TIMESTAMP '1970-01-01 00:00:00.001'", "1 2 3 4"),
-            ] {
+            ];
+            for (condition, wanted) in BETWEEN_MILLIS.into_iter().chain(others) {
                 let condition = condition.replace("FIRST", &format!("TIMESTAMP {}", ends[0]));
                 let condition = condition.replace("SECOND", ends[1]);
                 let condition = format!("{cast} {condition}");
@@ -130,13 +140,7 @@ fn moments_that_are_cast_finer_are_compared_as_they_are() {
 /// So it is beside what is computed of no row, which DataFusion computes in the very step that takes casts off.
 #[test]
 fn moments_that_are_computed_are_compared_as_they_are() {
-    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
-    let local = || TimestampMillisecondArray::from(millis.to_vec());
-    let rows_of = batch(vec![
-        ("n", numbers(5)),
-        ("local", array(local())),
-        ("at", array(local().with_timezone("UTC"))),
-    ]);
+    let rows_of = batch(around_1970());
     // Half a millisecond after the beginning of 1970, and one and a half before it.
     let zero = "TIMESTAMP '1970-01-01 00:00:00'";
     let first = format!("{zero} + INTERVAL '500 microseconds'");
@@ -152,22 +156,14 @@ fn moments_that_are_computed_are_compared_as_they_are() {
             "CAST(\"local\" AS timestamp)",
             "CAST(\"local\" AS timestamp(6))",
         ] {
-            for (condition, wanted) in [
-                ("< FIRST", "1 2 3"),
-                (">= FIRST", "4"),
-                ("= FIRST", ""),
-                ("<> FIRST", "1 2 3 4"),
-                ("IS DISTINCT FROM (FIRST)", "1 2 3 4 5"),
-                ("< SECOND", "1"),
-                ("BETWEEN SECOND AND FIRST", "2 3"),
-                ("NOT BETWEEN SECOND AND FIRST", "1 4"),
+            let others = [
                 ("IN (FIRST, ZERO + INTERVAL '1 millisecond')", "4"),
-                ("NOT IN (FIRST, SECOND)", "1 2 3 4"),
                 ("< to_timestamp('1970-01-01 00:00:00.0005')", "1 2 3"),
                 ("= ZERO + INTERVAL '1 millisecond'", "4"),
                 ("<= ZERO - INTERVAL '1 millisecond'", "1 2"),
                 ("< now()", "1 2 3 4"),
-            ] {
+            ];
+            for (condition, wanted) in BETWEEN_MILLIS.into_iter().chain(others) {
                 let condition = condition.replace("FIRST", &first);
                 let condition = condition.replace("SECOND", &second);
                 let condition = format!("{side} {}", condition.replace("ZERO", zero));
@@ -180,20 +176,13 @@ fn moments_that_are_computed_are_compared_as_they_are() {
     }
 }
 
-/// What a subquery answers is known where the file is opened, and is not cut there.
+/// Nor is what a subquery answers.
 #[test]
 fn moments_finer_than_their_column_are_compared_as_a_query_answers_them() {
-    let millis: [Option<i64>; 5] = [Some(-2), Some(-1), Some(0), Some(1), None];
-    let local = || TimestampMillisecondArray::from(millis.to_vec());
-    let rows_of = batch(vec![
-        ("n", numbers(5)),
-        ("local", array(local())),
-        ("at", array(local().with_timezone("UTC"))),
-        (
-            "fine",
-            array(TimestampMicrosecondArray::from(vec![Some(500); 5])),
-        ),
-    ]);
+    let fine = TimestampMicrosecondArray::from(vec![Some(500); 5]);
+    let mut columns = around_1970();
+    columns.push(("fine", array(fine)));
+    let rows_of = batch(columns);
     let answer = "(SELECT max(\"fine\") FROM t)";
     for (name, bytes) in [
         ("t.parquet", parquet(&rows_of)),
