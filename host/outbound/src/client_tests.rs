@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::testing::{Ca, Server};
-use crate::{EgressPolicy, HostClient, OwnOfEach, Trust};
+use crate::{EgressPolicy, HostClient, OwnOfEach, Peak, Trust};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// Longer than anything takes here, on whatever machine.
@@ -21,6 +21,11 @@ const BOUNDS: Bounds = Bounds {
     idle_per_host: 2,
     idle_total: 8,
     idle: None,
+};
+/// Nothing beyond the bound.
+const NO_PEAK: Peak = Peak {
+    connections: BOUNDS.idle_per_host,
+    idle: AMPLE,
 };
 
 fn loopback() -> EgressPolicy {
@@ -68,7 +73,7 @@ fn both<A: Account>(url: &str, reach: Reach<A>) -> [Either<A>; 2] {
     let host: Uri = url.parse().unwrap();
     [
         Either::Any(Client::new(reach.clone(), BOUNDS)),
-        Either::One(HostClient::new(host, reach, BOUNDS)),
+        Either::One(HostClient::new(host, reach, BOUNDS, NO_PEAK)),
     ]
 }
 
@@ -340,6 +345,76 @@ async fn kept_connections_are_bounded_per_host() {
     }
 }
 
+/// Four requests at once.
+async fn four<A: Account>(client: &Either<A>, url: &str) {
+    let get = || client.get(url, AMPLE);
+    let (one, two, three, four) = tokio::join!(get(), get(), get(), get());
+    for answer in [one, two, three, four] {
+        assert_eq!(answer.unwrap().head.status, 200);
+    }
+}
+
+/// Where as many requests are under way again and again, none of them dials once each has a connection.
+#[tokio::test]
+async fn many_at_once_keep_their_connections_for_a_while() {
+    let server = Server::start(OK).await;
+    let url = server.url("http", "127.0.0.1");
+    let peak = |connections, idle| Peak { connections, idle };
+    let client = |peak| {
+        let host = url.parse().unwrap();
+        Either::One(HostClient::new(host, reach(loopback()), BOUNDS, peak))
+    };
+    let kept = client(peak(4, AMPLE));
+    for _ in 0..8 {
+        four(&kept, &url).await;
+    }
+    assert_eq!(server.accepted(), 4);
+    server.wait_open(4).await;
+    drop(kept);
+    server.wait_open(0).await;
+
+    let bounded = client(peak(3, AMPLE));
+    four(&bounded, &url).await;
+    server.wait_open(3).await;
+    drop(bounded);
+
+    // While one needs no more than its own, the others are closed, down to what is kept for good.
+    let trimmed = client(peak(4, Duration::from_millis(50)));
+    for _ in 0..2 {
+        four(&trimmed, &url).await;
+        let closed = async {
+            while server.open() > BOUNDS.idle_per_host {
+                trimmed.get(&url, AMPLE).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(AMPLE, closed).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(server.open(), BOUNDS.idle_per_host);
+}
+
+/// An account that has given half of its places has none for what nobody uses.
+#[tokio::test]
+async fn many_at_once_keep_no_more_than_there_is_room_for() {
+    let server = Server::start(OK).await;
+    let url = server.url("http", "127.0.0.1");
+    let reach = Reach {
+        egress: loopback(),
+        egress_plain: loopback(),
+        trust: None,
+        account: Three(Arc::new(Semaphore::new(4))),
+    };
+    let peak = Peak {
+        connections: 4,
+        idle: AMPLE,
+    };
+    let host = url.parse().unwrap();
+    let client = Either::One(HostClient::new(host, reach, BOUNDS, peak));
+    four(&client, &url).await;
+    server.wait_open(BOUNDS.idle_per_host).await;
+}
+
 /// With too many open, whosever they are, requests do not add to those that are kept.
 #[tokio::test]
 async fn kept_connections_are_bounded_in_total() {
@@ -405,7 +480,7 @@ async fn a_connection_that_was_closed_meanwhile_is_replaced() {
     }
 }
 
-/// An account of three sockets.
+/// An account of three sockets, or as many as it is given.
 #[derive(Clone)]
 struct Three(Arc<Semaphore>);
 
@@ -415,6 +490,10 @@ impl Account for Three {
     fn take_socket(&self) -> Result<Self::Place, Error> {
         let place = self.0.clone().try_acquire_owned();
         place.map_err(|_| Error::new(ErrorKind::Exhausted("sockets"), "three are open"))
+    }
+
+    fn has_room(&self) -> bool {
+        self.0.available_permits() > 2
     }
 
     fn lookups(&self) -> Arc<Semaphore> {

@@ -38,6 +38,11 @@ pub trait Account: Clone + Send + Sync + 'static {
     /// A place for one more socket of a [`Client`](crate::Client). `Err` says how many there are.
     fn take_socket(&self) -> Result<Self::Place, Error>;
 
+    /// Whether connections that nobody uses at the moment may be kept beside the usual ones, because they leave enough places.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// As many names as this has permits are looked up at once.
     fn lookups(&self) -> Arc<Semaphore>;
 

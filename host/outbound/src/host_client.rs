@@ -2,7 +2,11 @@
 //! does for any number of hosts and users (a key and a boxed future for each request, a task that waits for each connection to be free)
 //! would cost a tenth of an exchange here; a list of connections is enough.
 
-use std::{future::Future, sync::Arc, time::Instant};
+use std::{
+    future::Future,
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, Uri};
@@ -12,7 +16,7 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use parking_lot::Mutex;
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 
 use crate::{
     Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
@@ -34,11 +38,31 @@ impl Counts for () {
 /// The connections of one user to one host.
 pub struct HostClient<A: Account = Own>(Arc<Kept<A>>);
 
+/// What is kept beyond [`Bounds::idle_per_host`] where as many requests are under way at once: without it each of the others would dial.
+#[derive(Clone, Copy, Debug)]
+pub struct Peak {
+    /// Connections kept at most, those of the bound included.
+    pub connections: usize,
+    /// One that nobody has needed for as long is closed, at the latest after twice that. As many as the bound stay.
+    pub idle: Duration,
+}
+
 struct Kept<A> {
     connector: Connector<A>,
     /// Scheme, host and port.
     host: Uri,
-    idle: Mutex<Vec<Idle>>,
+    peak: Peak,
+    idle: Mutex<IdleOnes>,
+}
+
+/// Taken from the end and put back there, so that those at the beginning are the ones that nobody has needed for longest.
+#[derive(Default)]
+struct IdleOnes {
+    connections: Vec<Idle>,
+    /// A task looks after those beyond the bound,
+    is_trimmed: bool,
+    /// and since it looked last there were never fewer than this.
+    fewest: usize,
 }
 
 /// A connection between two requests.
@@ -55,21 +79,28 @@ impl<A: Account> Clone for HostClient<A> {
 }
 
 impl<A: Account> HostClient<A> {
-    /// Of `host` nothing matters but scheme, host and port. There is one host, so that [`Bounds::idle_per_host`] bounds all that is kept;
-    /// it is kept as long as the client.
-    pub fn new(host: Uri, reach: Reach<A>, bounds: Bounds) -> HostClient<A> {
-        HostClient::over(host, Connector::new(reach, bounds))
+    /// Of `host` nothing matters but scheme, host and port. There is one host, so that [`Bounds::idle_per_host`] says how many connections are kept
+    /// as long as the client, and `peak` how many more for a while.
+    pub fn new(host: Uri, reach: Reach<A>, bounds: Bounds, peak: Peak) -> HostClient<A> {
+        HostClient::over(host, Connector::new(reach, bounds), peak)
     }
 
     /// A client alike that shares no connection with this one.
     pub fn apart(&self) -> HostClient<A> {
-        HostClient::over(self.0.host.clone(), self.0.connector.clone())
+        let Kept {
+            connector,
+            host,
+            peak,
+            ..
+        } = &*self.0;
+        HostClient::over(host.clone(), connector.clone(), *peak)
     }
 
-    fn over(host: Uri, connector: Connector<A>) -> HostClient<A> {
+    fn over(host: Uri, connector: Connector<A>, peak: Peak) -> HostClient<A> {
         HostClient(Arc::new(Kept {
             connector,
             host,
+            peak,
             idle: Mutex::default(),
         }))
     }
@@ -100,9 +131,17 @@ impl<A: Account> HostClient<A> {
     }
 }
 
+impl IdleOnes {
+    fn take(&mut self) -> Option<Idle> {
+        let taken = self.connections.pop()?;
+        self.fewest = self.fewest.min(self.connections.len());
+        Some(taken)
+    }
+}
+
 impl<A: Account> Kept<A> {
     async fn exchange(
-        &self,
+        self: &Arc<Self>,
         request: Request<Full<Bytes>>,
         body_bytes_max: usize,
         counts: &mut impl Counts,
@@ -126,17 +165,45 @@ impl<A: Account> Kept<A> {
         Ok(Answer { head, body })
     }
 
-    fn keep(&self, used: Idle) {
-        let mut idle = self.idle.lock();
-        if idle.len() < self.connector.bounds().idle_per_host && !used.sender.is_closed() {
-            idle.push(used);
+    fn keep(self: &Arc<Self>, used: Idle) {
+        if used.sender.is_closed() {
+            return;
         }
+        let mut idle = self.idle.lock();
+        let kept = idle.connections.len();
+        if kept >= self.connector.bounds().idle_per_host {
+            if kept >= self.peak.connections || !self.connector.account().has_room() {
+                return;
+            }
+            if !idle.is_trimmed {
+                (idle.is_trimmed, idle.fewest) = (true, kept);
+                tokio::spawn(trim(Arc::downgrade(self), self.peak.idle));
+            }
+        }
+        idle.connections.push(used);
+    }
+
+    /// Closes those beyond the bound that nobody has needed since this was called last. Returns whether there are more.
+    fn close_unneeded(&self) -> bool {
+        let mut idle = self.idle.lock();
+        let bound = self.connector.bounds().idle_per_host;
+        // The other side has closed them.
+        idle.connections.retain(|one| !one.sender.is_closed());
+        let beyond = idle.connections.len().saturating_sub(bound);
+        let unneeded = beyond.min(idle.fewest);
+        let closed: Vec<Idle> = idle.connections.drain(..unneeded).collect();
+        idle.fewest = idle.connections.len();
+        idle.is_trimmed = idle.fewest > bound;
+        let is_trimmed = idle.is_trimmed;
+        drop(idle);
+        drop(closed);
+        is_trimmed
     }
 
     /// A connection that is still open, the one used last.
     async fn reuse(&self) -> Option<Idle> {
         loop {
-            let idle = self.idle.lock().pop()?;
+            let idle = self.idle.lock().take()?;
             if !idle.sender.is_ready() && !idle.sender.is_closed() {
                 // Another thread may be about to find its last answer at its end.
                 tokio::task::yield_now().await;
@@ -168,6 +235,17 @@ impl<A: Account> Kept<A> {
         let response = sender.send_request(request).await;
         let response = response.map_err(|error| http_error(&error))?;
         Ok((Idle { sender, look }, response))
+    }
+}
+
+/// Ends when no more are kept than may stay, or nobody has them.
+async fn trim<A: Account>(kept: Weak<Kept<A>>, every: Duration) {
+    loop {
+        sleep(every).await;
+        match kept.upgrade() {
+            Some(kept) if kept.close_unneeded() => {}
+            _ => return,
+        }
     }
 }
 

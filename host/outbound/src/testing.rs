@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use rustls_pki_types::{PrivateKeyDer, pem::PemObject};
@@ -67,10 +68,16 @@ impl Server {
         self.accepted.load(Ordering::SeqCst)
     }
 
+    pub fn open(&self) -> usize {
+        *self.open.borrow()
+    }
+
     /// Waits until so many connections are open.
     pub async fn wait_open(&self, wanted: usize) {
         let mut open = self.open.clone();
-        open.wait_for(|open| *open == wanted).await.unwrap();
+        let reached = open.wait_for(|open| *open == wanted);
+        let reached = tokio::time::timeout(Duration::from_secs(60), reached).await;
+        drop(reached.unwrap_or_else(|_| panic!("{} are open", self.open())));
     }
 
     /// What has been asked, without bodies.

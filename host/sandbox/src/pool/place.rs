@@ -15,6 +15,9 @@ use crate::{connector::Need, loaded::Connector, request::Request};
 
 /// A session whose oldest request is older than this is busy with something slow.
 const JOIN_AGE_US: u64 = 2_000;
+/// The same over HTTP, where only the answers of slow statements keep a guest busy. Requests of hundreds of clients at once take so long however
+/// fast each is: on further sessions, or on another thread's, they would take longer.
+const JOIN_AGE_HTTP_US: u64 = 50_000;
 /// Requests in flight on one session. More gain nothing: the wire is full long before.
 const DEPTH_MAX: usize = 64;
 /// Over HTTP nobody waits behind somebody else's statement, however slow: so many share a session, whose guest they keep busy only with their
@@ -67,6 +70,13 @@ impl Sharing {
         self.need == Need::Http
     }
 
+    fn join_age_us(self) -> u64 {
+        match self.need {
+            Need::Http => JOIN_AGE_HTTP_US,
+            _ => JOIN_AGE_US,
+        }
+    }
+
     /// Whether a request that a session of another thread serves should find one on its own next time. A session on files has a page cache in
     /// its memory: a thread gets its first one when it has often asked those of others, and no second one for that. `foreign`: how often.
     pub fn is_worth_one_here(self, sessions: &[Seat], home: u64, foreign: &AtomicU32) -> bool {
@@ -88,7 +98,7 @@ impl Sharing {
             let depth = session.depth.load(Ordering::Acquire);
             let oldest_us = session.oldest_us.load(Ordering::Relaxed);
             // Zero: its guest is busy, or what it has shares with nobody.
-            let is_young = now_us.saturating_sub(oldest_us) < JOIN_AGE_US;
+            let is_young = now_us.saturating_sub(oldest_us) < self.join_age_us();
             let is_shared = self.shares_slow() && oldest_us > 0 && depth < SLOW_DEPTH_MAX;
             pipelining && depth > 0 && depth < joins_below && (is_young || is_shared)
         };
@@ -135,4 +145,43 @@ pub(crate) fn home() -> u64 {
         }
         home.get()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000;
+
+    /// Whether a fast request joins a session, of its own thread, that has `depth` in flight, the oldest for `age_us`.
+    fn joins(need: Need, depth: usize, age_us: u64) -> bool {
+        let sharing = Sharing {
+            pipelining: true,
+            need,
+        };
+        let now_us = 1_000 * MS;
+        let handle = Handle::new(1, now_us - age_us);
+        handle.depth.store(depth, Ordering::Relaxed);
+        let seats = [Seat { home: 1, handle }];
+        sharing.session_for(&seats, 1, now_us, DEPTH_MAX).is_some()
+    }
+
+    #[test]
+    fn fast_requests_join_others_that_are_young() {
+        for need in [Need::Tcp, Need::Http] {
+            assert!(joins(need, DEPTH_MAX - 1, MS));
+            assert!(!joins(need, DEPTH_MAX, MS));
+        }
+        assert!(!joins(Need::Tcp, 1, 3 * MS));
+    }
+
+    /// Of hundreds of clients each waits for some milliseconds, and further sessions would not help.
+    #[test]
+    fn over_http_they_join_what_has_waited_for_the_processor() {
+        assert!(joins(Need::Http, DEPTH_MAX - 1, 30 * MS));
+        assert!(joins(Need::Http, SLOW_DEPTH_MAX - 1, 900 * MS));
+        assert!(!joins(Need::Http, SLOW_DEPTH_MAX, 60 * MS));
+        // Its guest is busy.
+        assert!(!joins(Need::Http, 1, 1_000 * MS));
+    }
 }

@@ -9,7 +9,9 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
 use http_body_util::Full;
-use souk_outbound::{Bounds, Counts, EgressPolicy, Error, ErrorKind, HostClient, Reach, Trust};
+use souk_outbound::{
+    Bounds, Counts, EgressPolicy, Error, ErrorKind, HostClient, Peak, Reach, Trust,
+};
 use url::Url;
 
 use super::Account;
@@ -24,8 +26,13 @@ const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const REQUEST_HEADERS_MAX: usize = 64;
 const RESPONSE_HEAD_BYTES_MAX: usize = 408 << 10;
 const PATH_BYTES_MAX: usize = 8 << 10;
-/// Connections that one session keeps alive: one for each request that it may have in flight.
+/// Connections that one session keeps alive as long as it lives.
 const IDLE_MAX: usize = 8;
+/// Where more requests are in flight at once, one for each of them, as long as there are as many. (A session has up to 64 fast ones, `pool/`.)
+const PEAK: Peak = Peak {
+    connections: 64,
+    idle: Duration::from_secs(2),
+};
 /// Headers that a session remembers, and the bytes of one: a statement of Trino's has ten, and tokens are no longer. They are on nobody's account.
 const KNOWN_HEADERS_MAX: usize = 12;
 const KNOWN_HEADER_BYTES_MAX: usize = 4 << 10;
@@ -126,7 +133,7 @@ impl Origin {
             idle: None,
         };
         Ok(Origin {
-            client: HostClient::new(host, reach, bounds),
+            client: HostClient::new(host, reach, bounds, PEAK),
             authority: HeaderValue::from_str(&authority)
                 .map_err(|_| "the base URL's host cannot be sent".to_owned())?,
             base_path: url.path().trim_end_matches('/').to_owned(),

@@ -57,6 +57,11 @@ impl souk_outbound::Account for Account {
         })
     }
 
+    /// The other quarter is for what is asked next, by whichever session.
+    fn has_room(&self) -> bool {
+        self.tenant.sockets() <= self.sockets_max / 4 * 3
+    }
+
     fn lookups(&self) -> Arc<Semaphore> {
         self.tenant.lookups()
     }
