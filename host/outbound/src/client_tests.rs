@@ -394,7 +394,7 @@ async fn many_at_once_keep_their_connections_for_a_while() {
     assert_eq!(server.open(), BOUNDS.idle_per_host);
 }
 
-/// An account that has given half of its places has none for what nobody uses.
+/// An account that says so has no places for what nobody uses.
 #[tokio::test]
 async fn many_at_once_keep_no_more_than_there_is_room_for() {
     let server = Server::start(OK).await;
@@ -403,7 +403,7 @@ async fn many_at_once_keep_no_more_than_there_is_room_for() {
         egress: loopback(),
         egress_plain: loopback(),
         trust: None,
-        account: Three(Arc::new(Semaphore::new(4))),
+        account: Few(Arc::new(Semaphore::new(4))),
     };
     let peak = Peak {
         connections: 4,
@@ -480,16 +480,16 @@ async fn a_connection_that_was_closed_meanwhile_is_replaced() {
     }
 }
 
-/// An account of three sockets, or as many as it is given.
+/// An account of a few sockets.
 #[derive(Clone)]
-struct Three(Arc<Semaphore>);
+struct Few(Arc<Semaphore>);
 
-impl Account for Three {
+impl Account for Few {
     type Place = tokio::sync::OwnedSemaphorePermit;
 
     fn take_socket(&self) -> Result<Self::Place, Error> {
         let place = self.0.clone().try_acquire_owned();
-        place.map_err(|_| Error::new(ErrorKind::Exhausted("sockets"), "three are open"))
+        place.map_err(|_| Error::new(ErrorKind::Exhausted("sockets"), "no place is left"))
     }
 
     fn has_room(&self) -> bool {
@@ -505,7 +505,7 @@ impl Account for Three {
 #[tokio::test]
 async fn sockets_are_taken_from_the_account() {
     let server = Server::start(OK).await;
-    let account = Three(Arc::new(Semaphore::new(3)));
+    let account = Few(Arc::new(Semaphore::new(3)));
     let reach = Reach {
         egress: loopback(),
         egress_plain: loopback(),
@@ -520,7 +520,7 @@ async fn sockets_are_taken_from_the_account() {
     }
     for client in make() {
         let refused = client.get(&url, AMPLE).await.unwrap_err();
-        assert_eq!(refused.to_string(), "three are open");
+        assert_eq!(refused.to_string(), "no place is left");
     }
     assert_eq!((server.accepted(), account.0.available_permits()), (3, 0));
     drop(clients);

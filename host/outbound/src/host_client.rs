@@ -191,13 +191,10 @@ impl<A: Account> Kept<A> {
         idle.connections.retain(|one| !one.sender.is_closed());
         let beyond = idle.connections.len().saturating_sub(bound);
         let unneeded = beyond.min(idle.fewest);
-        let closed: Vec<Idle> = idle.connections.drain(..unneeded).collect();
+        idle.connections.drain(..unneeded);
         idle.fewest = idle.connections.len();
         idle.is_trimmed = idle.fewest > bound;
-        let is_trimmed = idle.is_trimmed;
-        drop(idle);
-        drop(closed);
-        is_trimmed
+        idle.is_trimmed
     }
 
     /// A connection that is still open, the one used last.

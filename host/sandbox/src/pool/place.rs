@@ -97,10 +97,12 @@ impl Sharing {
         let joins = |session: &Handle, pipelining: bool| {
             let depth = session.depth.load(Ordering::Acquire);
             let oldest_us = session.oldest_us.load(Ordering::Relaxed);
-            // Zero: its guest is busy, or what it has shares with nobody.
+            // Its guest is busy, or what it has shares with nobody.
+            let is_alone = oldest_us == 0;
             let is_young = now_us.saturating_sub(oldest_us) < self.join_age_us();
-            let is_shared = self.shares_slow() && oldest_us > 0 && depth < SLOW_DEPTH_MAX;
-            pipelining && depth > 0 && depth < joins_below && (is_young || is_shared)
+            let is_shared = self.shares_slow() && depth < SLOW_DEPTH_MAX;
+            let has_place = depth > 0 && depth < joins_below;
+            pipelining && has_place && !is_alone && (is_young || is_shared)
         };
         // Of one's own. One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
         // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
@@ -155,12 +157,16 @@ mod tests {
 
     /// Whether a fast request joins a session, of its own thread, that has `depth` in flight, the oldest for `age_us`.
     fn joins(need: Need, depth: usize, age_us: u64) -> bool {
+        let now_us = 1_000 * MS;
+        joins_at(now_us, need, depth, now_us - age_us)
+    }
+
+    fn joins_at(now_us: u64, need: Need, depth: usize, oldest_us: u64) -> bool {
         let sharing = Sharing {
             pipelining: true,
             need,
         };
-        let now_us = 1_000 * MS;
-        let handle = Handle::new(1, now_us - age_us);
+        let handle = Handle::new(1, oldest_us);
         handle.depth.store(depth, Ordering::Relaxed);
         let seats = [Seat { home: 1, handle }];
         sharing.session_for(&seats, 1, now_us, DEPTH_MAX).is_some()
@@ -181,7 +187,14 @@ mod tests {
         assert!(joins(Need::Http, DEPTH_MAX - 1, 30 * MS));
         assert!(joins(Need::Http, SLOW_DEPTH_MAX - 1, 900 * MS));
         assert!(!joins(Need::Http, SLOW_DEPTH_MAX, 60 * MS));
-        // Its guest is busy.
-        assert!(!joins(Need::Http, 1, 1_000 * MS));
+    }
+
+    /// Also in the first moment of a host, when everything is young.
+    #[test]
+    fn nobody_joins_a_session_whose_guest_is_busy() {
+        for now_us in [1, MS, 1_000 * MS] {
+            assert!(!joins_at(now_us, Need::Tcp, 1, 0));
+            assert!(!joins_at(now_us, Need::Http, 1, 0));
+        }
     }
 }
