@@ -2,15 +2,15 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::sync::mpsc;
+use std::sync::{Weak, mpsc};
 use std::time::Instant;
 
 use http::Uri;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::*;
 use crate::testing::{Ca, Server};
-use crate::{EgressPolicy, HostClient, OwnOfEach, Peak, Trust};
+use crate::{EgressPolicy, HostClient, Lends, OwnOfEach, Peak, Trust};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// Longer than anything takes here, on whatever machine.
@@ -394,25 +394,45 @@ async fn many_at_once_keep_their_connections_for_a_while() {
     assert_eq!(server.open(), BOUNDS.idle_per_host);
 }
 
-/// An account that says so has no places for what nobody uses.
+/// Who finds no place has that of a connection which nobody uses, and of no other.
 #[tokio::test]
-async fn many_at_once_keep_no_more_than_there_is_room_for() {
-    let server = Server::start(OK).await;
-    let url = server.url("http", "127.0.0.1");
-    let reach = Reach {
-        egress: loopback(),
-        egress_plain: loopback(),
-        trust: None,
-        account: Few(Arc::new(Semaphore::new(4))),
+async fn what_nobody_uses_makes_place() {
+    let (server, silent) = (Server::start(OK).await, Server::start("").await);
+    let account = Few::of(4);
+    let client = |url: &str| {
+        let reach = Reach {
+            account: account.clone(),
+            egress: loopback(),
+            egress_plain: loopback(),
+            trust: None,
+        };
+        let peak = Peak {
+            connections: 4,
+            idle: AMPLE,
+        };
+        Either::One(HostClient::new(url.parse().unwrap(), reach, BOUNDS, peak))
     };
-    let peak = Peak {
-        connections: 4,
-        idle: AMPLE,
+    let (url, silence) = (
+        server.url("http", "127.0.0.1"),
+        silent.url("http", "127.0.0.1"),
+    );
+    let (kept, waiting) = (client(&url), client(&silence));
+    four(&kept, &url).await;
+    server.wait_open(4).await;
+    let wait = || waiting.get(&silence, AMPLE);
+    let all_taken = async {
+        silent.wait_open(4).await;
+        server.wait_open(0).await;
+        kept.get(&url, AMPLE).await
     };
-    let host = url.parse().unwrap();
-    let client = Either::One(HostClient::new(host, reach, BOUNDS, peak));
-    four(&client, &url).await;
-    server.wait_open(BOUNDS.idle_per_host).await;
+    tokio::select! {
+        answers = async { tokio::join!(wait(), wait(), wait(), wait()) } => panic!("{answers:?}"),
+        refused = all_taken => assert_eq!(refused.unwrap_err().to_string(), "no place is left"),
+    }
+    silent.wait_open(0).await;
+    // Those whose requests were given up are closed, and their places are free.
+    four(&kept, &url).await;
+    assert_eq!(server.accepted(), 8);
 }
 
 /// With too many open, whosever they are, requests do not add to those that are kept.
@@ -482,18 +502,33 @@ async fn a_connection_that_was_closed_meanwhile_is_replaced() {
 
 /// An account of a few sockets.
 #[derive(Clone)]
-struct Few(Arc<Semaphore>);
+struct Few {
+    places: Arc<Semaphore>,
+    lenders: Arc<Mutex<Vec<Weak<dyn Lends<OwnedSemaphorePermit>>>>>,
+}
+
+impl Few {
+    fn of(sockets: usize) -> Few {
+        Few {
+            places: Arc::new(Semaphore::new(sockets)),
+            lenders: Arc::default(),
+        }
+    }
+}
 
 impl Account for Few {
-    type Place = tokio::sync::OwnedSemaphorePermit;
+    type Place = OwnedSemaphorePermit;
 
     fn take_socket(&self) -> Result<Self::Place, Error> {
-        let place = self.0.clone().try_acquire_owned();
-        place.map_err(|_| Error::new(ErrorKind::Exhausted("sockets"), "no place is left"))
+        let free = || self.places.clone().try_acquire_owned().ok();
+        let lenders = || self.lenders.lock().clone().into_iter();
+        let lent = || lenders().find_map(|lender| lender.upgrade()?.lend());
+        let place = free().or_else(lent).or_else(free);
+        place.ok_or_else(|| Error::new(ErrorKind::Exhausted("sockets"), "no place is left"))
     }
 
-    fn has_room(&self) -> bool {
-        self.0.available_permits() > 2
+    fn may_borrow(&self, from: Weak<dyn Lends<Self::Place>>) {
+        self.lenders.lock().push(from);
     }
 
     fn lookups(&self) -> Arc<Semaphore> {
@@ -505,7 +540,7 @@ impl Account for Few {
 #[tokio::test]
 async fn sockets_are_taken_from_the_account() {
     let server = Server::start(OK).await;
-    let account = Few(Arc::new(Semaphore::new(3)));
+    let account = Few::of(3);
     let reach = Reach {
         egress: loopback(),
         egress_plain: loopback(),
@@ -518,14 +553,19 @@ async fn sockets_are_taken_from_the_account() {
     for client in &clients[..3] {
         assert_eq!(client.get(&url, AMPLE).await.unwrap().head.status, 200);
     }
+    // What is kept would make place.
+    account.lenders.lock().clear();
     for client in make() {
         let refused = client.get(&url, AMPLE).await.unwrap_err();
         assert_eq!(refused.to_string(), "no place is left");
     }
-    assert_eq!((server.accepted(), account.0.available_permits()), (3, 0));
+    assert_eq!(
+        (server.accepted(), account.places.available_permits()),
+        (3, 0)
+    );
     drop(clients);
     server.wait_open(0).await;
-    assert_eq!(account.0.available_permits(), 3);
+    assert_eq!(account.places.available_permits(), 3);
 }
 
 /// The address in a URL of IPv6 is written in brackets.

@@ -18,6 +18,7 @@ use http::{Uri, response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper_util::{client::legacy::connect, rt::TokioIo};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::timeout,
@@ -149,8 +150,10 @@ impl<A: Account> Connector<A> {
         };
         Ok(TokioIo::new(Connection {
             stream,
-            look: Look::default(),
-            _place: place,
+            held: Arc::new(Held {
+                is_asked: AtomicBool::new(false),
+                place: Mutex::new(Some(place)),
+            }),
             _open: Open::count(open),
         }))
     }
@@ -173,31 +176,46 @@ impl<A: Account> tower_service::Service<Uri> for Connector<A> {
 /// A connection, with what it has taken.
 pub(crate) struct Connection<P> {
     stream: Stream,
-    look: Look,
-    _place: P,
+    held: Arc<Held<P>>,
     _open: Open,
 }
 
 impl<P> Connection<P> {
-    pub fn look(&self) -> Look {
-        self.look.clone()
+    pub fn held(&self) -> Arc<Held<P>> {
+        self.held.clone()
     }
 }
 
-/// Has a connection that was kept look, when it is read next, whether the other side has closed it or said anything: what this thread has not
-/// heard yet, too. hyper reads one before it writes the next request to it, and hands back a request that it has not written.
-#[derive(Clone, Default)]
-pub(crate) struct Look(Arc<AtomicBool>);
+impl<P> Drop for Connection<P> {
+    /// Whoever keeps the other half of it may not know yet that it is closed.
+    fn drop(&mut self) {
+        self.held.take_place();
+    }
+}
 
-impl Look {
-    pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
+/// What whoever keeps a connection has of it: hyper has the rest.
+pub(crate) struct Held<P> {
+    is_asked: AtomicBool,
+    /// Given back with the connection, unless it is taken before.
+    place: Mutex<Option<P>>,
+}
+
+impl<P> Held<P> {
+    /// Has a connection that was kept look, when it is read next, whether the other side has closed it or said anything: what this thread has not
+    /// heard yet, too. hyper reads one before it writes the next request to it, and hands back a request that it has not written.
+    pub fn look(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is to look, this once.
     #[inline]
     fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Relaxed)
+        self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
+    }
+
+    /// The place of a connection that is about to be closed. `None`: it is closed.
+    pub fn take_place(&self) -> Option<P> {
+        self.place.lock().take()
     }
 }
 
@@ -230,9 +248,9 @@ impl<P: Unpin> AsyncRead for Connection<P> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Connection { stream, look, .. } = self.get_mut();
+        let Connection { stream, held, .. } = self.get_mut();
         // Whatever has come belongs to no answer: it is as if the other side had closed.
-        if look.is_asked() && stream.has_news() {
+        if held.is_asked() && stream.has_news() {
             return Poll::Ready(Ok(()));
         }
         Pin::new(stream).poll_read(cx, buffer)

@@ -4,7 +4,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
 
@@ -38,10 +38,9 @@ pub trait Account: Clone + Send + Sync + 'static {
     /// A place for one more socket of a [`Client`](crate::Client). `Err` says how many there are.
     fn take_socket(&self) -> Result<Self::Place, Error>;
 
-    /// Whether connections that nobody uses at the moment may be kept beside the usual ones, because they leave enough places.
-    fn has_room(&self) -> bool {
-        true
-    }
+    /// A client on this account is about to keep connections: whoever finds no place may have those of it that nobody uses
+    /// ([`Lends`]).
+    fn may_borrow(&self, _: Weak<dyn Lends<Self::Place>>) {}
 
     /// As many names as this has permits are looked up at once.
     fn lookups(&self) -> Arc<Semaphore>;
@@ -50,6 +49,15 @@ pub trait Account: Clone + Send + Sync + 'static {
     fn apart(&self) -> Self {
         self.clone()
     }
+}
+
+/// Keeps connections for requests to come, and gives up one of them for somebody who needs its place now.
+pub trait Lends<P>: Send + Sync {
+    /// Connections that nobody uses at the moment.
+    fn idle(&self) -> usize;
+
+    /// Closes the one that nobody has used for longest, and gives its place. (The thread that it belongs to closes it, as soon as it gets to that.)
+    fn lend(&self) -> Option<P>;
 }
 
 /// The host's own account. Whoever uses it bounds how much is under way at once.

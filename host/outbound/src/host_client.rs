@@ -4,7 +4,10 @@
 
 use std::{
     future::Future,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -19,8 +22,8 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout_at};
 
 use crate::{
-    Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
-    connect::{Connector, Look, http_error, too_long},
+    Account, Answer, Bounds, Error, ErrorKind, Lends, Own, Reach,
+    connect::{Connector, Held, http_error, too_long},
 };
 
 /// Counts the memory of a body while it is read.
@@ -47,18 +50,19 @@ pub struct Peak {
     pub idle: Duration,
 }
 
-struct Kept<A> {
+struct Kept<A: Account> {
     connector: Connector<A>,
     /// Scheme, host and port.
     host: Uri,
     peak: Peak,
-    idle: Mutex<IdleOnes>,
+    idle: Mutex<IdleOnes<A::Place>>,
+    /// Those who find no place know of it.
+    is_lending: AtomicBool,
 }
 
 /// Taken from the end and put back there, so that those at the beginning are the ones that nobody has needed for longest.
-#[derive(Default)]
-struct IdleOnes {
-    connections: Vec<Idle>,
+struct IdleOnes<P> {
+    connections: Vec<Idle<P>>,
     /// A task looks after those beyond the bound,
     is_trimmed: bool,
     /// and since it looked last there were never fewer than this.
@@ -66,9 +70,18 @@ struct IdleOnes {
 }
 
 /// A connection between two requests.
-struct Idle {
+struct Idle<P> {
     sender: SendRequest<Full<Bytes>>,
-    look: Look,
+    held: Arc<Held<P>>,
+}
+
+/// A client that lives as long as somebody else has it.
+pub struct WeakHostClient<A: Account = Own>(Weak<Kept<A>>);
+
+impl<A: Account> WeakHostClient<A> {
+    pub fn upgrade(&self) -> Option<HostClient<A>> {
+        self.0.upgrade().map(HostClient)
+    }
 }
 
 impl<A: Account> Clone for HostClient<A> {
@@ -101,8 +114,17 @@ impl<A: Account> HostClient<A> {
             connector,
             host,
             peak,
-            idle: Mutex::default(),
+            idle: Mutex::new(IdleOnes {
+                connections: Vec::new(),
+                is_trimmed: false,
+                fewest: 0,
+            }),
+            is_lending: AtomicBool::new(false),
         }))
+    }
+
+    pub fn downgrade(&self) -> WeakHostClient<A> {
+        WeakHostClient(Arc::downgrade(&self.0))
     }
 
     /// On whose account its connections are made.
@@ -131,8 +153,8 @@ impl<A: Account> HostClient<A> {
     }
 }
 
-impl IdleOnes {
-    fn take(&mut self) -> Option<Idle> {
+impl<P> IdleOnes<P> {
+    fn take(&mut self) -> Option<Idle<P>> {
         let taken = self.connections.pop()?;
         self.fewest = self.fewest.min(self.connections.len());
         Some(taken)
@@ -165,14 +187,14 @@ impl<A: Account> Kept<A> {
         Ok(Answer { head, body })
     }
 
-    fn keep(self: &Arc<Self>, used: Idle) {
+    fn keep(self: &Arc<Self>, used: Idle<A::Place>) {
         if used.sender.is_closed() {
             return;
         }
         let mut idle = self.idle.lock();
         let kept = idle.connections.len();
         if kept >= self.connector.bounds().idle_per_host {
-            if kept >= self.peak.connections || !self.connector.account().has_room() {
+            if kept >= self.peak.connections {
                 return;
             }
             if !idle.is_trimmed {
@@ -198,7 +220,7 @@ impl<A: Account> Kept<A> {
     }
 
     /// A connection that is still open, the one used last.
-    async fn reuse(&self) -> Option<Idle> {
+    async fn reuse(&self) -> Option<Idle<A::Place>> {
         loop {
             let idle = self.idle.lock().take()?;
             if !idle.sender.is_ready() && !idle.sender.is_closed() {
@@ -208,20 +230,24 @@ impl<A: Account> Kept<A> {
             if idle.sender.is_ready() {
                 // A request that another thread hands over may be here before this thread has heard that the other side closed a
                 // connection, however long ago.
-                idle.look.ask();
+                idle.held.look();
                 return Some(idle);
             }
         }
     }
 
     async fn first(
-        &self,
+        self: &Arc<Self>,
         request: Request<Full<Bytes>>,
-    ) -> Result<(Idle, Response<Incoming>), Error> {
+    ) -> Result<(Idle<A::Place>, Response<Incoming>), Error> {
+        if !self.is_lending.swap(true, Ordering::Relaxed) {
+            let lends = Arc::downgrade(self);
+            self.connector.account().may_borrow(lends);
+        }
         // Boxed, so that requests which find a connection do not carry the dialling about.
         let connecting = Box::pin(self.connector.clone().connect(self.host.clone()));
         let connection = connecting.await?;
-        let look = connection.inner().look();
+        let held = connection.inner().held();
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(self.connector.bounds().head_bytes)
             .handshake(connection)
@@ -231,7 +257,28 @@ impl<A: Account> Kept<A> {
         tokio::spawn(connection);
         let response = sender.send_request(request).await;
         let response = response.map_err(|error| http_error(&error))?;
-        Ok((Idle { sender, look }, response))
+        Ok((Idle { sender, held }, response))
+    }
+}
+
+impl<A: Account> Lends<A::Place> for Kept<A> {
+    fn idle(&self) -> usize {
+        self.idle.lock().connections.len()
+    }
+
+    fn lend(&self) -> Option<A::Place> {
+        loop {
+            let mut idle = self.idle.lock();
+            if idle.connections.is_empty() {
+                return None;
+            }
+            let longest = idle.connections.remove(0);
+            idle.fewest = idle.fewest.saturating_sub(1);
+            drop(idle);
+            if let Some(place) = longest.held.take_place() {
+                return Some(place);
+            }
+        }
     }
 }
 

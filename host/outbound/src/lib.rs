@@ -20,9 +20,9 @@ mod tls;
 
 pub use client::{Client, Clients};
 pub use connect::{Answer, Bounds, Reach};
-pub use dial::{Account, Dialer, Own, OwnOfEach, check_address, written_address};
+pub use dial::{Account, Dialer, Lends, Own, OwnOfEach, check_address, written_address};
 pub use egress::{EgressPolicy, EgressRefused};
 pub use error::{Error, ErrorKind};
-pub use host_client::{Counts, HostClient, Peak};
+pub use host_client::{Counts, HostClient, Peak, WeakHostClient};
 pub use stream::Stream;
 pub use tls::{Handshake, Records, TlsMode, Trust, protect, protect_as};

@@ -4,7 +4,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -13,6 +13,7 @@ use std::{
 use crossbeam_utils::CachePadded;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
+use souk_outbound::Lends;
 use tokio::sync::Semaphore;
 
 use crate::fault::Fault;
@@ -86,6 +87,8 @@ pub(crate) struct Tenant {
     crowd: Mutex<HashMap<String, usize>>,
     memory: AtomicUsize,
     sockets: AtomicUsize,
+    /// Who keeps connections for the next request.
+    lenders: Mutex<Vec<Weak<dyn Lends<Held>>>>,
     lookups: Arc<Semaphore>,
     errands: Arc<Semaphore>,
     first_errand: Arc<Semaphore>,
@@ -150,6 +153,7 @@ impl Tenant {
             crowd: Mutex::default(),
             memory: AtomicUsize::new(0),
             sockets: AtomicUsize::new(0),
+            lenders: Mutex::default(),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
             first_errand: Arc::new(Semaphore::new(1)),
@@ -213,11 +217,33 @@ impl Tenant {
         taken.then(|| Held::new(self, |tenant| &tenant.sessions))
     }
 
+    /// Where all are taken, that of a connection which is kept and nobody uses at the moment.
     pub fn take_socket(self: &Arc<Tenant>, max: usize) -> Option<Held> {
-        let taken = take(&self.sockets, max).is_some();
-        let held = taken.then(|| Held::new(self, |tenant| &tenant.sockets));
+        let free = || {
+            let taken = take(&self.sockets, max).is_some();
+            taken.then(|| Held::new(self, |tenant| &tenant.sockets))
+        };
+        // What was kept may have been closed meanwhile, and have given its place back.
+        let held = free().or_else(|| self.lent_socket()).or_else(free);
         self.note(held.is_none());
         held
+    }
+
+    /// Of who has most to spare.
+    fn lent_socket(&self) -> Option<Held> {
+        let lenders: Vec<_> = {
+            let lenders = self.lenders.lock();
+            lenders.iter().filter_map(Weak::upgrade).collect()
+        };
+        let most = lenders.iter().max_by_key(|lender| lender.idle())?;
+        most.lend()
+    }
+
+    /// Connections of this client may make place for others.
+    pub fn may_borrow(&self, from: Weak<dyn Lends<Held>>) {
+        let mut lenders = self.lenders.lock();
+        lenders.retain(|lender| lender.strong_count() > 0);
+        lenders.push(from);
     }
 
     /// A place for one request to the company's data connections. From half of them on a caller is given one as long as it has fewer of that half

@@ -176,6 +176,18 @@ async fn connections_of_a_company_are_counted() {
     drop(asked);
 }
 
+/// One that is kept for the next request, of whichever data connection, makes place for another.
+#[tokio::test]
+async fn connections_that_nobody_uses_make_place() {
+    let (sandbox, _directory) = sandbox(|options| options.limits.quota.sockets = 1);
+    activate(&sandbox, guests::KEEPS).await;
+    let server = server().await;
+    for connection in ["con_1", "con_2", "con_1"] {
+        let one = source("keeps", "com_1", connection, &server);
+        ask(&sandbox, &one, "asks_1").await.unwrap();
+    }
+}
+
 /// Where all companies together have used up the host's memory, idle sessions on files make room, whoever has them.
 #[tokio::test]
 async fn idle_sessions_on_files_make_room_for_other_companies() {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     errands::ErrandPlace,
     fault::{Blame, Fault, FaultKind},
-    pool::{Pool, Target, shutting_down},
+    pool::{Pool, Target, home, shutting_down},
     source::{Lent, platform_of},
     v1::{
         Call, CheckedStep, Command, DirectoryGuest, DirectoryState, GuestState, Heard, Held, Pause,
@@ -55,7 +55,7 @@ pub(crate) async fn open(
             Ok(Opened::Wire(Box::new(wire)))
         }
         Target::Http(origin) => {
-            let mut origin = HttpOrigin::new(origin.clone());
+            let mut origin = HttpOrigin::new(origin.clone(), home());
             let guest = http(pool, guest(pool, place).await?, &mut origin).await?;
             Ok(Opened::Wire(Box::new(OpenWire::Http(guest, origin))))
         }

@@ -1,4 +1,4 @@
-//! HTTP requests to one origin, over connections kept alive for one session. A connector names a path below the base URL; it never leaves
+//! HTTP requests to one origin, over connections kept alive for the sessions of one thread. A connector names a path below the base URL; it never leaves
 //! it, and it says nothing about the connection or in somebody else's name. A response is read no further than asked for.
 
 use std::{
@@ -9,8 +9,9 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
 use http_body_util::Full;
+use parking_lot::Mutex;
 use souk_outbound::{
-    Bounds, Counts, EgressPolicy, Error, ErrorKind, HostClient, Peak, Reach, Trust,
+    Bounds, Counts, EgressPolicy, Error, ErrorKind, HostClient, Peak, Reach, Trust, WeakHostClient,
 };
 use url::Url;
 
@@ -26,11 +27,12 @@ const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const REQUEST_HEADERS_MAX: usize = 64;
 const RESPONSE_HEAD_BYTES_MAX: usize = 408 << 10;
 const PATH_BYTES_MAX: usize = 8 << 10;
-/// Connections that one session keeps alive as long as it lives.
+/// Connections that the sessions of one thread keep alive as long as any of them lives.
 const IDLE_MAX: usize = 8;
-/// Where more requests are in flight at once, one for each of them, as long as there are as many. (A session has up to 64 fast ones, `pool/`.)
+/// Where more requests are in flight at once, one for each of them, as long as there are as many, and nobody else of the company needs their
+/// places. (A session has up to 64 fast ones, `pool/`.)
 const PEAK: Peak = Peak {
-    connections: 64,
+    connections: 128,
     idle: Duration::from_secs(2),
 };
 /// Headers that a session remembers, and the bytes of one: a statement of Trino's has ten, and tokens are no longer. They are on nobody's account.
@@ -65,6 +67,8 @@ pub(crate) struct Origin {
     /// The base URL's path without its last slash.
     base_path: String,
     attach: Vec<(HeaderName, HeaderValue)>,
+    /// The connections of each thread's sessions ([`home`](crate::pool::home)), as long as it has any.
+    at_home: Mutex<Vec<(u64, WeakHostClient<Account>)>>,
 }
 
 impl Origin {
@@ -129,7 +133,7 @@ impl Origin {
             head_bytes: RESPONSE_HEAD_BYTES_MAX,
             idle_per_host: IDLE_MAX,
             idle_total: IDLE_MAX,
-            // As long as the session.
+            // As long as a session.
             idle: None,
         };
         Ok(Origin {
@@ -138,7 +142,21 @@ impl Origin {
                 .map_err(|_| "the base URL's host cannot be sent".to_owned())?,
             base_path: url.path().trim_end_matches('/').to_owned(),
             attach,
+            at_home: Mutex::default(),
         })
+    }
+
+    /// Sessions of one thread share their connections: as many are open as it has requests under way, however many sessions those are of.
+    fn client_at(&self, home: u64) -> HostClient<Account> {
+        let mut at_home = self.at_home.lock();
+        let mut known = at_home.iter().filter(|(its_home, _)| *its_home == home);
+        if let Some(client) = known.find_map(|(_, client)| client.upgrade()) {
+            return client;
+        }
+        let client = self.client.apart();
+        at_home.retain(|(_, client)| client.upgrade().is_some());
+        at_home.push((home, client.downgrade()));
+        client
     }
 
     /// Checks a connector's request and turns it into one to this origin.
@@ -292,7 +310,7 @@ fn is_dots(segment: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct RefusedRequest(pub String);
 
-/// The connections of one session to its origin.
+/// What one session asks its origin.
 pub(crate) struct HttpOrigin {
     origin: Arc<Origin>,
     client: HostClient<Account>,
@@ -300,9 +318,10 @@ pub(crate) struct HttpOrigin {
 }
 
 impl HttpOrigin {
-    pub fn new(origin: Arc<Origin>) -> HttpOrigin {
+    /// `home`: the session's.
+    pub fn new(origin: Arc<Origin>, home: u64) -> HttpOrigin {
         HttpOrigin {
-            client: origin.client.apart(),
+            client: origin.client_at(home),
             origin,
             known: Known::default(),
         }
@@ -351,7 +370,7 @@ impl Checked {
 
 /// The memory of a response's body.
 struct Body {
-    /// Has the account. The session's own: what all sessions of a company count would be fetched from another core for each exchange.
+    /// Has the account. The thread's own: what all sessions of a company count would be fetched from another core for each exchange.
     client: HostClient<Account>,
     held: Option<HeldMemory>,
 }
@@ -368,14 +387,24 @@ impl Counts for Body {
 
 #[cfg(test)]
 mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        sync::{mpsc, oneshot},
+    };
+
     use super::*;
     use crate::{memory::MemoryAccount, tenants::Tenants};
 
     fn origin(base_url: &str) -> Result<Origin, String> {
+        origin_within(base_url, &EgressPolicy::public_only())
+    }
+
+    fn origin_within(base_url: &str, egress: &EgressPolicy) -> Result<Origin, String> {
         let tenant = Tenants::default().of("company");
         let account = Account {
             tenant: tenant.clone(),
-            sockets_max: 1,
+            sockets_max: 8,
             memory: MemoryAccount {
                 company: tenant.clone(),
                 company_max: 0,
@@ -383,18 +412,9 @@ mod tests {
                 host_max: 0,
             },
         };
-        let (attach, egress) = (
-            [("X-API-Key".into(), "secret".into())],
-            EgressPolicy::public_only(),
-        );
-        Origin::new(
-            base_url,
-            &attach,
-            None,
-            &egress,
-            Duration::from_secs(1),
-            account,
-        )
+        let attach = [("X-API-Key".into(), "secret".into())];
+        let within = Duration::from_secs(20);
+        Origin::new(base_url, &attach, None, egress, within, account)
     }
 
     fn request(path: &str, headers: &[(&str, &str)]) -> HttpRequest {
@@ -517,6 +537,50 @@ mod tests {
         sent("/", &[kind; 2 * KNOWN_HEADERS_MAX]).unwrap();
         assert_eq!(known.headers.len(), KNOWN_HEADERS_MAX);
         assert!(known.headers.iter().all(|header| header.value == "k"));
+    }
+
+    /// Sessions of one thread ask over the same connections, which are closed with the last of them.
+    #[tokio::test]
+    async fn connections_are_shared_at_home() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let egress = EgressPolicy::public_only().allow_socket(address);
+        let origin = Arc::new(origin_within(&format!("http://{address}"), &egress).unwrap());
+        let (accepts, mut accepted) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (is_open, closed) = oneshot::channel::<()>();
+                accepts.send(closed).unwrap();
+                tokio::spawn(async move {
+                    let _is_open = is_open;
+                    let mut asked = [0; 4 << 10];
+                    while let Ok(1..) = stream.read(&mut asked).await {
+                        let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+                        stream.write_all(answer).await.unwrap();
+                    }
+                });
+            }
+        });
+        let ask = async |session: &mut HttpOrigin| {
+            let mut request = request("/", &[]);
+            request.timeout_ms = 20_000;
+            let checked = session.checked(request).unwrap();
+            checked.exchange(Instant::now()).await.unwrap().0.status
+        };
+        let (here, elsewhere) = (1, 2);
+        let at = |home| HttpOrigin::new(origin.clone(), home);
+        let (mut one, mut other) = (at(here), at(here));
+        assert_eq!(ask(&mut one).await, 204);
+        assert_eq!(ask(&mut other).await, 204);
+        assert_eq!(ask(&mut one).await, 204);
+        let of_both = accepted.recv().await.unwrap();
+        assert!(accepted.try_recv().is_err());
+        drop((one, other));
+        assert!(of_both.await.is_err());
+        for home in [here, elsewhere] {
+            assert_eq!(ask(&mut at(home)).await, 204);
+            assert!(accepted.recv().await.unwrap().await.is_err());
+        }
     }
 
     #[test]

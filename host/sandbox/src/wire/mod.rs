@@ -3,9 +3,9 @@
 
 mod http;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use souk_outbound::{Error, ErrorKind};
+use souk_outbound::{Error, ErrorKind, Lends};
 use tokio::sync::Semaphore;
 
 pub(crate) use http::{HttpOrigin, Origin};
@@ -57,9 +57,8 @@ impl souk_outbound::Account for Account {
         })
     }
 
-    /// The other quarter is for what is asked next, by whichever session.
-    fn has_room(&self) -> bool {
-        self.tenant.sockets() <= self.sockets_max / 4 * 3
+    fn may_borrow(&self, from: Weak<dyn Lends<Held>>) {
+        self.tenant.may_borrow(from);
     }
 
     fn lookups(&self) -> Arc<Semaphore> {
