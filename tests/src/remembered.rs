@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// More than a test asks about at once.
-const KEPT: usize = 128;
+/// More than a test asks about at once, or a benchmark has clients.
+const KEPT: usize = 512;
 /// More texts than a benchmark asks; and as many statements a server's SQLite keeps prepared.
 pub const TEXTS_KEPT: usize = 256;
 

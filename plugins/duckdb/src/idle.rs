@@ -1,8 +1,11 @@
 //! Connections that a statement has left, for the next one. There are some only while the session is asked other things, or will be told when it is
 //! not any more: else it may end none then, and a server keeps for ever what nobody ends.
 
-/// So many are kept at once: what is more is ended as soon as it is left.
-const KEPT_MAX: usize = 8;
+use crate::outgoing::UNDER_WAY_MAX;
+
+/// So many are kept at once, what is more is ended as soon as it is left: as many as there are statements under way, of which with fewer each of the others
+/// would open one and end it. And so many ends are sent at once when nobody asks for anything any more.
+const KEPT_MAX: usize = UNDER_WAY_MAX;
 /// For so many seconds at the most: until the next statement the transaction of one that was not asked alone is open, which keeps old versions of rows.
 const KEPT_S: u64 = 2;
 

@@ -15,7 +15,7 @@ pub const SMALL_RESPONSE_BYTES: u64 = 4 << 20;
 /// of a request that was cancelled, or for what is under way where it closes the session.
 const END_MS: u32 = 900;
 /// HTTP requests that are under way at once: half of what a host carries out.
-const UNDER_WAY_MAX: usize = 64;
+pub const UNDER_WAY_MAX: usize = 64;
 
 pub fn message(body: Vec<u8>, response_bytes_max: u64) -> Request {
     Request::post(PATH)

@@ -156,6 +156,33 @@ fn connections_are_kept_until_nobody_asks() {
     assert_eq!(kinds(&talk), [CONNECT]);
 }
 
+/// As many statements at once as a session has under way are asked on as many connections, again and again.
+#[test]
+fn each_of_many_at_once_finds_a_connection() {
+    let mut talk = Talk::usual();
+    talk.cancel(0);
+    talk.submit(Talk::select());
+    for name in ["connected", "parsed_one", "numbers"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    for begun in ["connected", "numbers", "numbers"] {
+        let ids = [(); 64].map(|()| talk.submit(Talk::select()));
+        while talk.asked.iter().any(|asked| kind(asked) == CONNECT) {
+            assert_eq!(begun, "connected", "a connection is opened");
+            let at = talk.asked.iter().position(|asked| kind(asked) == CONNECT);
+            talk.hears(at.unwrap(), reply("connected")).unwrap();
+        }
+        while !talk.asked.is_empty() {
+            talk.hears(0, reply("numbers")).unwrap();
+        }
+        for id in ids {
+            assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        }
+    }
+    talk.cancel(0);
+    assert_eq!(kinds(&talk), [DISCONNECT; 64]);
+}
+
 /// A connection that is handed on is where its first statement has put it, with its clocks in UTC. A schema that may be dropped is used anew: DuckDB would look
 /// into another one in its place.
 #[test]
@@ -297,12 +324,12 @@ fn connections_are_not_kept_for_long() {
     }
     assert_eq!(talk.ended(seeds).unwrap().ok().rows, 1);
     assert_eq!(kinds(&talk)[1..], [DISCONNECT]);
-    // Nor are there more than a few.
+    // Nor are there more than are asked at once.
     let (mut talk, _) = Talk::asking();
-    let ids: Vec<u32> = (0..12).map(|_| talk.submit(Talk::select())).collect();
+    let ids: Vec<u32> = (0..80).map(|_| talk.submit(Talk::select())).collect();
     for at in 0..2 * ids.len() {
         let name = ["connected", "numbers"][at / ids.len()];
         talk.hears(1, reply(name)).unwrap();
     }
-    assert_eq!(kinds(&talk)[1..], [DISCONNECT; 4]);
+    assert_eq!(kinds(&talk)[1..], [DISCONNECT; 16]);
 }
