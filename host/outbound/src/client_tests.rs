@@ -568,6 +568,47 @@ async fn sockets_are_taken_from_the_account() {
     assert_eq!(account.places.available_permits(), 3);
 }
 
+/// A peer that does not take what it is sent keeps no connection open, whether it has answered or not.
+#[tokio::test]
+async fn what_a_peer_does_not_take_is_let_go() {
+    for answer in [OK, b""] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (ends, ended) = mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.write_all(answer).unwrap();
+            // It reads nothing until the end.
+            let _ = ended.recv();
+        });
+        let account = Few::of(1);
+        let reach = Reach {
+            egress: loopback(),
+            egress_plain: loopback(),
+            trust: None,
+            account: account.clone(),
+        };
+        let client = HostClient::new(url.parse().unwrap(), reach, BOUNDS, NO_PEAK);
+        let body = Full::new(Bytes::from(vec![0; 32 << 20]));
+        let request = Request::post(Uri::from_static("/")).body(body).unwrap();
+        let within = match answer.is_empty() {
+            true => Duration::from_millis(100),
+            false => AMPLE,
+        };
+        let sent = client.send(request, Instant::now() + within, 1 << 10, ());
+        let answered = tokio::time::timeout(AMPLE, sent).await.unwrap();
+        assert_eq!(answered.is_ok(), !answer.is_empty());
+        let free = async {
+            while account.places.available_permits() == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(AMPLE, free).await.unwrap();
+        drop(ends);
+        server.join().unwrap();
+    }
+}
+
 /// The address in a URL of IPv6 is written in brackets.
 #[tokio::test]
 async fn addresses_of_ipv6_are_dialled() {

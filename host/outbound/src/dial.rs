@@ -56,7 +56,7 @@ pub trait Lends<P>: Send + Sync {
     /// Connections that nobody uses at the moment.
     fn idle(&self) -> usize;
 
-    /// Closes the one that nobody has used for longest, and gives its place. (The thread that it belongs to closes it, as soon as it gets to that.)
+    /// Closes the one that nobody has used for longest, and gives its place. (The thread that it belongs to closes it, when it comes to that.)
     fn lend(&self) -> Option<P>;
 }
 

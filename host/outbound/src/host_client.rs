@@ -1,4 +1,4 @@
-//! HTTP/1.1 to one host on behalf of one user, a session say, that sends thousands of requests a second. What [`Client`](crate::Client)
+//! HTTP/1.1 to one host on behalf of one user, the sessions of a thread say, that sends thousands of requests a second. What [`Client`](crate::Client)
 //! does for any number of hosts and users (a key and a boxed future for each request, a task that waits for each connection to be free)
 //! would cost a tenth of an exchange here; a list of connections is enough.
 
@@ -19,12 +19,18 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use parking_lot::Mutex;
-use tokio::time::{sleep, timeout_at};
+use tokio::{
+    task::AbortHandle,
+    time::{sleep, timeout_at},
+};
 
 use crate::{
     Account, Answer, Bounds, Error, ErrorKind, Lends, Own, Reach,
     connect::{Connector, Held, http_error, too_long},
 };
+
+/// Of a body that is longer, hyper may still have some to send when its answer has come: its connection is not used again, so that what it has is not kept.
+const SENT_BYTES_MAX: u64 = 64 << 10;
 
 /// Counts the memory of a body while it is read.
 pub trait Counts: Send + 'static {
@@ -73,6 +79,17 @@ struct IdleOnes<P> {
 struct Idle<P> {
     sender: SendRequest<Full<Bytes>>,
     held: Arc<Held<P>>,
+    /// What carries it out.
+    task: AbortHandle,
+}
+
+impl<P> Drop for Idle<P> {
+    /// One that is between two requests ends by itself, with a last word. Any other might have bytes to send that its peer does not take, and would wait for that.
+    fn drop(&mut self) {
+        if !self.sender.is_ready() {
+            self.task.abort();
+        }
+    }
 }
 
 /// A client that lives as long as somebody else has it.
@@ -168,6 +185,7 @@ impl<A: Account> Kept<A> {
         body_bytes_max: usize,
         counts: &mut impl Counts,
     ) -> Result<Answer, Error> {
+        let is_long = request.body().size_hint().lower() > SENT_BYTES_MAX;
         let (used, response) = match self.reuse().await {
             Some(mut idle) => match idle.sender.try_send_request(request).await {
                 Ok(response) => (idle, response),
@@ -181,8 +199,9 @@ impl<A: Account> Kept<A> {
         let (head, body) = response.into_parts();
         let body = read(body, body_bytes_max, counts).await;
         // Read to its end, so that the connection is at a message's border.
-        if body.is_ok() {
-            self.keep(used);
+        match body.is_ok() && !is_long {
+            true => self.keep(used),
+            false => used.task.abort(),
         }
         Ok(Answer { head, body })
     }
@@ -248,16 +267,17 @@ impl<A: Account> Kept<A> {
         let connecting = Box::pin(self.connector.clone().connect(self.host.clone()));
         let connection = connecting.await?;
         let held = connection.inner().held();
-        let (mut sender, connection) = http1::Builder::new()
+        let (sender, connection) = http1::Builder::new()
             .max_buf_size(self.connector.bounds().head_bytes)
             .handshake(connection)
             .await
             .map_err(|error| http_error(&error))?;
         // Ends when the last sender is dropped, and notices at once when the peer closes.
-        tokio::spawn(connection);
-        let response = sender.send_request(request).await;
+        let task = tokio::spawn(connection).abort_handle();
+        let mut first = Idle { sender, held, task };
+        let response = first.sender.send_request(request).await;
         let response = response.map_err(|error| http_error(&error))?;
-        Ok((Idle { sender, held }, response))
+        Ok((first, response))
     }
 }
 
@@ -275,6 +295,8 @@ impl<A: Account> Lends<A::Place> for Kept<A> {
             let longest = idle.connections.remove(0);
             idle.fewest = idle.fewest.saturating_sub(1);
             drop(idle);
+            // At once: what a peer does not take would keep it open, and nobody counts it any more.
+            longest.task.abort();
             if let Some(place) = longest.held.take_place() {
                 return Some(place);
             }

@@ -3,6 +3,7 @@
 //! refused with words of its own, and nobody else notices.
 
 use std::{
+    cmp::Reverse,
     sync::{
         Arc, Weak,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -53,7 +54,7 @@ pub struct Quota {
     pub calls: usize,
     /// Linear memory of its guests.
     pub memory_bytes: usize,
-    /// Sockets to its sources beyond one for each session: of seller APIs, cancel requests and errands.
+    /// Sockets to its sources beyond the wires of sessions: HTTP, to engines and seller APIs, cancel requests and errands.
     pub sockets: usize,
     /// Processor time of its guests in a minute.
     pub processor: Duration,
@@ -229,14 +230,14 @@ impl Tenant {
         held
     }
 
-    /// Of who has most to spare.
+    /// Of who has most to spare; of the next one where that has used it meanwhile.
     fn lent_socket(&self) -> Option<Held> {
-        let lenders: Vec<_> = {
+        let mut lenders: Vec<_> = {
             let lenders = self.lenders.lock();
             lenders.iter().filter_map(Weak::upgrade).collect()
         };
-        let most = lenders.iter().max_by_key(|lender| lender.idle())?;
-        most.lend()
+        lenders.sort_by_cached_key(|lender| Reverse(lender.idle()));
+        lenders.iter().find_map(|lender| lender.lend())
     }
 
     /// Connections of this client may make place for others.

@@ -152,7 +152,20 @@ async fn responses_that_are_read_are_counted() {
     }
 }
 
-/// Connections beyond a session's own are the company's, too.
+/// What is sent counts until it is answered: the company is told, not its source.
+#[tokio::test]
+async fn requests_that_are_sent_are_counted() {
+    let (sandbox, _directory) = sandbox(|options| options.limits.quota.memory_bytes = 40 * MIB);
+    activate(&sandbox, guests::KEEPS).await;
+    let server = server().await;
+    let one = source("keeps", "com_1", "con_1", &server);
+    let fault = ask(&sandbox, &one, "sends_24").await.unwrap_err();
+    assert!(is_exhausted(&fault), "{fault:?}");
+    let other = source("keeps", "com_2", "con_2", &server);
+    ask(&sandbox, &other, "asks_4").await.unwrap();
+}
+
+/// Connections beyond the wires of sessions are counted, too.
 #[tokio::test]
 async fn connections_of_a_company_are_counted() {
     let (sandbox, _directory) = sandbox(|options| options.limits.quota.sockets = 1);

@@ -1,6 +1,6 @@
 //! Has memory kept for it, as a word of the statement says. `grows_8`: 8 MiB of its own, for as long as the session lives. `holds_8`: a result of
 //! 8 MiB without an end, while its source does not answer. `asks_8`: a response of so many MiB, which it does not look at. `stops_8`: the same; where that
-//! fails it asks for something small before it says so, as who has a statement stopped does.
+//! fails it asks for something small before it says so, as who has a statement stopped does. `sends_8`: so many requests of a MiB, which nobody answers.
 
 use souk_guests::{Behaviour, words};
 use souk_sdk::{
@@ -21,6 +21,8 @@ struct Keeps {
 souk_guests::export!(Keeps);
 
 const MIB: usize = 1 << 20;
+/// From one request to the next of those that are sent at once.
+const NEXT: u32 = 1 << 20;
 /// In the number of what is asked once more.
 const ONCE_MORE: u32 = 1 << 31;
 
@@ -62,8 +64,16 @@ impl Behaviour for Keeps {
         }
         let asks = mib("asks_").or(stops);
         let path = asks.map_or("/silent".to_owned(), |mib| format!("/{mib}"));
-        let request = Request::get(&path).timeout_ms(query.limits.timeout_ms);
-        step.request(request.response_bytes_max(64 << 20).numbered(id));
+        let of_mib = mib("sends_").unwrap_or(0);
+        for place in 0..of_mib.max(1) {
+            let request = match of_mib {
+                0 => Request::get(&path),
+                _ => Request::post(&path).body(vec![b'x'; MIB]),
+            };
+            let request = request.timeout_ms(query.limits.timeout_ms);
+            let request = request.response_bytes_max(64 << 20);
+            step.request(request.numbered(id + place as u32 * NEXT));
+        }
         self.waiting.push(id);
         Ok(())
     }
@@ -81,7 +91,13 @@ impl Behaviour for Keeps {
                 answer(response.id, "had", step)
             }
             Input::RequestFailed(failure) => {
-                self.waiting.retain(|id| *id != failure.id);
+                let id = failure.id % NEXT;
+                let before = self.waiting.len();
+                self.waiting.retain(|waiting| *waiting != id);
+                if failure.id >= NEXT && failure.id < ONCE_MORE && self.waiting.len() == before {
+                    // Another one of its requests has failed before.
+                    return Ok(());
+                }
                 let error = Error::unavailable("no_response", "the source did not answer");
                 let error = error.detail(failure.message);
                 match self.stopping.contains(&failure.id) {
@@ -89,7 +105,7 @@ impl Behaviour for Keeps {
                         step.request(Request::get("/0").numbered(failure.id | ONCE_MORE));
                         self.failed.push((failure.id, error));
                     }
-                    false => step.failed(failure.id, error),
+                    false => step.failed(id, error),
                 }
                 Ok(())
             }

@@ -30,7 +30,7 @@ const PATH_BYTES_MAX: usize = 8 << 10;
 /// Connections that the sessions of one thread keep alive as long as any of them lives.
 const IDLE_MAX: usize = 8;
 /// Where more requests are in flight at once, one for each of them, as long as there are as many, and nobody else of the company needs their
-/// places. (A session has up to 64 fast ones, `pool/`.)
+/// places: half of what a company has. (A session has up to 64 fast ones, `pool/`; beyond these each dials.)
 const PEAK: Peak = Peak {
     connections: 128,
     idle: Duration::from_secs(2),
@@ -146,7 +146,7 @@ impl Origin {
         })
     }
 
-    /// Sessions of one thread share their connections: as many are open as it has requests under way, however many sessions those are of.
+    /// Sessions of one thread share their connections, which follow how many requests it has under way, however many sessions those are of.
     fn client_at(&self, home: u64) -> HostClient<Account> {
         let mut at_home = self.at_home.lock();
         let mut known = at_home.iter().filter(|(its_home, _)| *its_home == home);
@@ -330,7 +330,7 @@ impl HttpOrigin {
     /// Checks a request, which is not sent yet.
     pub fn checked(&mut self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
         Ok(Checked {
-            client: self.client.clone(),
+            bodies: Bodies::new(self.client.clone(), request.body.len()),
             id: request.id,
             bytes_max: request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize,
             within: Duration::from_millis(u64::from(request.timeout_ms)),
@@ -341,7 +341,8 @@ impl HttpOrigin {
 
 /// A request that may be sent.
 pub(crate) struct Checked {
-    client: HostClient<Account>,
+    /// An error: its company has no memory for what it says.
+    bodies: Result<Bodies, Error>,
     id: u32,
     bytes_max: usize,
     within: Duration,
@@ -351,34 +352,45 @@ pub(crate) struct Checked {
 impl Checked {
     /// Sends it and reads the whole response, which may take its time from `now` on.
     pub async fn exchange(self, now: Instant) -> Result<(HttpAnswer, Option<HeldMemory>), Error> {
-        let body = Body {
-            client: self.client.clone(),
-            held: None,
-        };
+        let bodies = self.bodies?;
+        let client = bodies.client.clone();
         let until = now + self.within;
-        let exchange = (self.client).send(self.request, until, self.bytes_max, body);
-        let (answer, body) = exchange.await?;
+        let exchange = client.send(self.request, until, self.bytes_max, bodies);
+        let (answer, bodies) = exchange.await?;
         let answer = HttpAnswer {
             id: self.id,
             status: answer.head.status.as_u16(),
             headers: answer.head.headers,
             body: answer.body?,
         };
-        Ok((answer, body.held))
+        Ok((answer, bodies.held))
     }
 }
 
-/// The memory of a response's body.
-struct Body {
+/// The memory of a request's body, which its connection has a copy of until it is answered, and of the response's.
+struct Bodies {
     /// Has the account. The thread's own: what all sessions of a company count would be fetched from another core for each exchange.
     client: HostClient<Account>,
+    sent: usize,
     held: Option<HeldMemory>,
 }
 
-impl Counts for Body {
+impl Bodies {
+    fn new(client: HostClient<Account>, sent: usize) -> Result<Bodies, Error> {
+        let mut bodies = Bodies {
+            client,
+            sent,
+            held: None,
+        };
+        bodies.hold(0)?;
+        Ok(bodies)
+    }
+}
+
+impl Counts for Bodies {
     fn hold(&mut self, bytes: usize) -> Result<(), Error> {
         let account = &self.client.account().memory;
-        hold(&mut self.held, account, bytes).map_err(|refused| {
+        hold(&mut self.held, account, self.sent + bytes).map_err(|refused| {
             let message = refused.fault().message;
             Error::new(ErrorKind::Exhausted(MEMORY_EXHAUSTED), message)
         })
@@ -577,9 +589,10 @@ mod tests {
         assert!(accepted.try_recv().is_err());
         drop((one, other));
         assert!(of_both.await.is_err());
-        for home in [here, elsewhere] {
-            assert_eq!(ask(&mut at(home)).await, 204);
-            assert!(accepted.recv().await.unwrap().await.is_err());
+        let (mut one, mut other) = (at(here), at(elsewhere));
+        for session in [&mut one, &mut other] {
+            assert_eq!(ask(session).await, 204);
+            assert!(accepted.recv().await.is_some());
         }
     }
 

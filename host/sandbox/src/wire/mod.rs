@@ -41,7 +41,7 @@ impl Account {
     }
 }
 
-/// Sockets beyond the one that each session has.
+/// Sockets beyond the wires of sessions, which are counted with those.
 impl souk_outbound::Account for Account {
     type Place = Held;
 
