@@ -32,29 +32,38 @@ const ASIDE_BYTES_MAX: usize = 4 << 10;
 const EXCHANGES_MAX: usize = 128;
 /// With those that were not made, which are on their way to the guest: as many, for all that it may have in flight and what stops them.
 const EXCHANGES_LEFT_MAX: usize = 2 * EXCHANGES_MAX;
-/// HTTP requests and pauses for one answer that are as fast as they are asked for; further ones at this pace. A page takes an API longer, and
-/// a guest that asks for ever does so two hundred times a second, however many it asks for at once.
+/// HTTP requests and pauses for one answer that are as fast as they are asked for; further ones at this pace. What one answer needs less, others that are
+/// in flight with it may have. A page takes an API longer, and a guest that asks for ever does so two hundred times a second, however many it asks for at once.
 const EXCHANGES_FREE: usize = 64;
 const EXCHANGE_PACE: Duration = Duration::from_millis(5);
 
 /// The pace of what one guest asks for.
-#[derive(Default)]
 pub(super) struct Pace {
-    asked: usize,
+    /// How many may go at once.
+    free: usize,
     /// When the last one that had to wait may go.
     last: Option<Instant>,
 }
 
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            free: EXCHANGES_FREE,
+            last: None,
+        }
+    }
+}
+
 impl Pace {
-    /// For another answer the first ones are free again.
-    pub fn begin_answer(&mut self) {
-        self.asked = 0;
+    /// For another answer there are free ones again, beside what `others` in flight may not have needed yet.
+    pub fn begin_answer(&mut self, others: usize) {
+        self.free = (self.free + EXCHANGES_FREE).min((others + 1) * EXCHANGES_FREE);
     }
 
     /// How long the next one has to wait.
     pub fn next(&mut self, now: Instant) -> Duration {
-        self.asked += 1;
-        if self.asked <= EXCHANGES_FREE {
+        if let Some(free) = self.free.checked_sub(1) {
+            self.free = free;
             return Duration::ZERO;
         }
         let at = self.last.map_or(now, |last| last.max(now)) + EXCHANGE_PACE;
@@ -330,8 +339,21 @@ mod tests {
         assert_eq!(waits, [1, 2, 3].map(|place| place * EXCHANGE_PACE));
         let later = now + 10 * EXCHANGE_PACE;
         assert_eq!(pace.next(later), EXCHANGE_PACE);
-        pace.begin_answer();
+        pace.begin_answer(0);
         assert!(pace.next(later).is_zero());
+    }
+
+    /// Those of many answers that are asked for together have as many free ones each, whoever asks first; one answer does not save them for the next.
+    #[test]
+    fn each_answer_has_its_own_free_ones() {
+        let (mut pace, now) = (Pace::default(), Instant::now());
+        let answers = 50;
+        (0..answers).for_each(|others| pace.begin_answer(others));
+        assert!((0..answers * EXCHANGES_FREE).all(|_| pace.next(now).is_zero()));
+        assert!(!pace.next(now).is_zero());
+        (0..answers).for_each(|_| pace.begin_answer(0));
+        assert!((0..EXCHANGES_FREE).all(|_| pace.next(now).is_zero()));
+        assert!(!pace.next(now).is_zero());
     }
 
     /// Of the request of this number, which the source does not answer.

@@ -150,7 +150,7 @@ impl WireSession {
         };
         self.asides += 1;
         self.idle.ends();
-        self.pace.begin_answer();
+        self.pace.begin_answer(lease.in_flight.len());
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
         self.arm(job.deadline);
