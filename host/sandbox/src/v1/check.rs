@@ -47,11 +47,25 @@ pub(crate) enum Heard {
     Broken(u32, String),
 }
 
+type Described = Result<Arc<[Column]>, String>;
+
+fn columns_bytes(columns: &[Column]) -> usize {
+    let each = |column: &Column| column.name.len() + column.native.len() + COLUMN_BYTES;
+    columns.iter().map(each).sum()
+}
+
+fn kept_bytes(described: &Described) -> usize {
+    match described {
+        Ok(columns) => columns_bytes(columns),
+        Err(reason) => reason.len() + COLUMN_BYTES,
+    }
+}
+
 /// What one guest has described.
 pub(crate) struct Checker {
     columns_max: usize,
     /// Of columns that are too many or too long, what is said of them: the guest takes them for known from then on.
-    shapes: HashMap<u32, Result<Arc<[Column]>, String>>,
+    shapes: HashMap<u32, Described>,
     shape_bytes: usize,
     /// Results that have columns and no end yet; `None`: they are too many or too long, and nobody wants its rows.
     results: Vec<(u32, Option<Arc<[Column]>>)>,
@@ -110,8 +124,10 @@ impl Checker {
         let described = match columns {
             Some(columns) => {
                 let described = self.described(columns);
-                // One that it replaces stays counted: whoever describes without end is replaced all the same.
-                self.shapes.insert(shape, described.clone());
+                self.shape_bytes += kept_bytes(&described);
+                if let Some(replaced) = self.shapes.insert(shape, described.clone()) {
+                    self.shape_bytes -= kept_bytes(&replaced);
+                }
                 described
             }
             None => match self.shapes.get(&shape) {
@@ -140,22 +156,17 @@ impl Checker {
         }
     }
 
-    /// What is kept of columns, which is counted: them, or that they are too many or too long.
-    fn described(&mut self, columns: Vec<Column>) -> Result<Arc<[Column]>, String> {
-        let bytes: usize = columns
-            .iter()
-            .map(|column| column.name.len() + column.native.len() + COLUMN_BYTES)
-            .sum();
+    /// What is kept of columns: them, or that they are too many or too long.
+    fn described(&self, columns: Vec<Column>) -> Described {
+        let bytes = columns_bytes(&columns);
         if columns.len() > self.columns_max || bytes > SHAPE_BYTES_MAX {
             let reason = format!(
                 "the result has {} columns of {bytes} bytes, {} columns and {SHAPE_BYTES_MAX} bytes are allowed",
                 columns.len(),
                 self.columns_max
             );
-            self.shape_bytes += reason.len() + COLUMN_BYTES;
             return Err(reason);
         }
-        self.shape_bytes += bytes;
         Ok(columns.into())
     }
 
@@ -251,6 +262,14 @@ mod tests {
                 .is_full
         });
         assert!(is_full);
+        // What has a number anew takes the place of what had it.
+        let mut checker = Checker::new(2);
+        for id in 0..100_000 {
+            let columns = (0..=id % 3).map(|_| column("n")).collect();
+            let described = shape(id, id % 7, Some(columns));
+            let checked = checker.check(step(vec![described, Event::Done(id)]));
+            assert!(!checked.is_full);
+        }
     }
 
     /// Of a result with too many columns that is told each time anew, and nothing is broken: its guest goes on with its rows, and takes the columns
