@@ -30,7 +30,7 @@ const READS_AT_ONCE: usize = 4;
 /// The same of all together who have no key: a quarter of the store's readers, from however many addresses they ask.
 const NOBODYS_READS_AT_ONCE: usize = 2;
 /// Those that wait for one to end, and for how long at the most.
-const READS_WAITING_MAX: u32 = 64;
+const READS_WAITING_MAX: u32 = 256;
 const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a request waits for its turn at the most: of its company some may take long.
 const TURN_MAX: Duration = Duration::from_millis(250);
