@@ -14,8 +14,10 @@ pub const SMALL_RESPONSE_BYTES: u64 = 4 << 20;
 /// How long the server may take to end a connection. It is told twice, and twice that is less than the two seconds that the host waits for the end
 /// of a request that was cancelled, or for what is under way where it closes the session.
 const END_MS: u32 = 900;
-/// HTTP requests that are under way at once: half of what a host carries out.
+/// HTTP requests that are under way at once: half of what a host carries out, one for each statement.
 pub const UNDER_WAY_MAX: usize = 64;
+/// With the ends of connections, which the other half is for: a statement that is given up is still under way when its connection is ended.
+const WITH_ENDS_MAX: usize = 2 * UNDER_WAY_MAX;
 
 pub fn message(body: Vec<u8>, response_bytes_max: u64) -> Request {
     Request::post(PATH)
@@ -27,6 +29,14 @@ pub fn message(body: Vec<u8>, response_bytes_max: u64) -> Request {
 /// Ends a connection, with all that it has begun.
 pub fn end(connection: &str) -> Request {
     message(disconnect(connection), SMALL_RESPONSE_BYTES).timeout_ms(END_MS)
+}
+
+/// What a request is for.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Statement,
+    /// The end of a connection, which comes before statements that wait.
+    End,
 }
 
 struct Ending {
@@ -41,7 +51,7 @@ pub struct Outgoing {
     last: u32,
     under_way: usize,
     /// What has to wait. Somebody waits for each of them: nothing may be sent once nobody does.
-    unsent: VecDeque<HttpRequest>,
+    unsent: VecDeque<(Kind, HttpRequest)>,
     /// Connections that are being ended, and nobody waits for it.
     ending: Vec<Ending>,
     /// Those of which the server may not have heard.
@@ -56,53 +66,62 @@ impl Outgoing {
     }
 
     /// Sends a request as soon as there is room for it. Returns its number.
-    pub fn send(&mut self, request: Request, step: &mut Step) -> u32 {
+    pub fn send(&mut self, kind: Kind, request: Request, step: &mut Step) -> u32 {
         let number = self.number();
         let request = request.numbered(number);
-        match self.has_room() {
-            true => {
+        match (self.has_room(kind), kind) {
+            (true, _) => {
                 self.under_way += 1;
                 step.request(request);
             }
-            false => self.unsent.push_back(request),
+            (false, Kind::Statement) => self.unsent.push_back((kind, request)),
+            (false, Kind::End) => self.unsent.push_front((kind, request)),
         }
         number
     }
 
-    fn has_room(&self) -> bool {
-        self.under_way < UNDER_WAY_MAX
+    fn has_room(&self, kind: Kind) -> bool {
+        self.under_way
+            < match kind {
+                Kind::Statement => UNDER_WAY_MAX,
+                Kind::End => WITH_ENDS_MAX,
+            }
     }
 
     /// Takes back a request that nobody waits for any more, unless it has been sent. Whether it had not.
     pub fn withdraw(&mut self, number: u32) -> bool {
         let before = self.unsent.len();
-        self.unsent.retain(|request| request.id != number);
+        self.unsent.retain(|(_, request)| request.id != number);
         self.unsent.len() < before
     }
 
     /// A request that was sent has come to its end.
     pub fn came(&mut self, step: &mut Step) {
-        match self.unsent.pop_front() {
-            Some(request) => step.request(request),
-            None => self.under_way = self.under_way.saturating_sub(1),
+        self.under_way = self.under_way.saturating_sub(1);
+        let next = self.unsent.front().map(|(kind, _)| *kind);
+        if next.is_some_and(|kind| self.has_room(kind))
+            && let Some((_, request)) = self.unsent.pop_front()
+        {
+            self.under_way += 1;
+            step.request(request);
         }
     }
 
     /// Whether a connection may be ended without anybody's waiting for it: as long as that is heard.
     pub fn may_end_beside(&self) -> bool {
-        self.has_room() && self.unheard.is_empty()
+        self.has_room(Kind::End) && self.unheard.is_empty()
     }
 
     /// Ends a connection, for whose end nobody waits. Where there is no room for that, with the next request.
     pub fn end_beside(&mut self, connection: String, step: &mut Step) {
-        match self.has_room() {
+        match self.has_room(Kind::End) {
             true => self.tell(connection, false, step),
             false => self.unheard.push(connection),
         }
     }
 
     fn tell(&mut self, connection: String, is_repeated: bool, step: &mut Step) {
-        let number = self.send(end(&connection), step);
+        let number = self.send(Kind::End, end(&connection), step);
         self.ending.push(Ending {
             number,
             connection,
@@ -128,7 +147,7 @@ impl Outgoing {
 
     /// Tells the server again to end what it may not have heard of.
     pub fn tell_again(&mut self, step: &mut Step) {
-        while self.has_room()
+        while self.has_room(Kind::End)
             && let Some(connection) = self.unheard.pop()
         {
             self.tell(connection, true, step);
@@ -136,10 +155,10 @@ impl Outgoing {
     }
 }
 
-/// Whether a proxy has kept something from the server, or a wire broke.
+/// Whether a proxy has kept something from the server, a wire broke, or none was to be had.
 pub fn is_unheard(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
     match outcome {
         Ok(response) => matches!(response.status, 429 | 502..=504),
-        Err(failure) => failure.fault == WireFault::Reset,
+        Err(failure) => matches!(failure.fault, WireFault::Reset | WireFault::Unreachable),
     }
 }

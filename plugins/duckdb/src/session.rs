@@ -22,7 +22,7 @@ use crate::catalog;
 use crate::errors::cancelled;
 use crate::idle::{Idle, Left};
 use crate::opening::Opening;
-use crate::outgoing::{Outgoing, SMALL_RESPONSE_BYTES, end, message};
+use crate::outgoing::{Kind, Outgoing, SMALL_RESPONSE_BYTES, end, message};
 use crate::protocol::{connect, prepare};
 use crate::reading::{Columns, Reading};
 use crate::settings::{self, Settings};
@@ -344,7 +344,11 @@ impl Session {
 
     /// Sends what a job asks.
     fn send(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) {
-        job.waits_for = self.outgoing.send(request, step);
+        let kind = match job.stage {
+            Stage::End(_) => Kind::End,
+            _ => Kind::Statement,
+        };
+        job.waits_for = self.outgoing.send(kind, request, step);
         job.is_paused = false;
     }
 

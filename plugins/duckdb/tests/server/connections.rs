@@ -15,6 +15,7 @@ fn the_end_of_a_connection_is_told_twice() {
         raw(502, &[], ""),
         raw(504, &[], ""),
         Err(WireFault::Reset),
+        Err(WireFault::Unreachable),
     ] {
         let (mut talk, id) = Talk::asking();
         talk.hears(0, refuses("boo")).unwrap();
@@ -43,7 +44,11 @@ fn the_end_of_a_connection_is_told_twice() {
 /// request, whose own connection is waited for until it has.
 #[test]
 fn an_end_beside_the_answer_is_told_twice() {
-    for answer in [raw(429, &[], ""), Err(WireFault::Reset)] {
+    for answer in [
+        raw(429, &[], ""),
+        Err(WireFault::Reset),
+        Err(WireFault::Unreachable),
+    ] {
         let (mut talk, id) = Talk::asking();
         talk.hears(0, reply("numbers")).unwrap();
         assert_eq!(talk.ended(id).unwrap().ok().rows, 1);

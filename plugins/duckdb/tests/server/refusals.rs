@@ -181,7 +181,7 @@ fn a_busy_proxy_is_asked_again() {
     }
 }
 
-/// 64 HTTP requests of a session are under way at once: what is more waits, and is taken back by whoever gives up.
+/// 64 HTTP requests of a session are under way at once beside the ends of connections: what is more waits, and is taken back by whoever gives up.
 #[test]
 fn what_is_under_way_is_bounded() {
     let mut talk = Talk::usual();
@@ -194,7 +194,8 @@ fn what_is_under_way_is_bounded() {
     );
     let mut most = 0;
     while let Some(asked) = talk.asked.first() {
-        most = most.max(talk.asked.len());
+        let statements = talk.asked.iter().filter(|asked| kind(asked) != DISCONNECT);
+        most = most.max(statements.count());
         let answer = match kind(asked) {
             CONNECT => reply("connected"),
             DISCONNECT => reply("ended"),
@@ -214,12 +215,33 @@ fn what_is_under_way_is_bounded() {
     for id in others {
         talk.cancel(id);
     }
-    assert_eq!(talk.asked.len(), 64);
-    let answers = talk.asked.len();
-    for _ in 0..answers {
+    assert_eq!((talk.asked.len(), kind(&talk.asked[64])), (65, DISCONNECT));
+    talk.hears(64, reply("ended")).unwrap();
+    for _ in 0..64 {
         talk.hears(0, Err(WireFault::Refused)).unwrap();
     }
-    assert_eq!((talk.asked.len(), kind(&talk.asked[0])), (1, DISCONNECT));
-    talk.hears(0, reply("ended")).unwrap();
     assert!(talk.asked.is_empty());
+}
+
+/// A server that answers none of 64 statements hears at once that nobody wants them: each is still under way when its connection is ended.
+#[test]
+fn the_ends_of_all_that_are_given_up_are_sent_at_once() {
+    let (mut talk, first) = Talk::asking();
+    let mut ids: Vec<u32> = (0..63).map(|_| talk.submit(Talk::select())).collect();
+    for _ in &ids {
+        talk.hears(1, reply("connected")).unwrap();
+    }
+    ids.push(first);
+    assert_eq!(talk.asked.len(), ids.len());
+    for id in &ids {
+        talk.cancel(*id);
+    }
+    let ends = talk.asked.iter().filter(|asked| kind(asked) == DISCONNECT);
+    assert_eq!(ends.count(), ids.len());
+    for _ in &ids {
+        talk.hears(64, reply("ended")).unwrap();
+    }
+    for id in ids {
+        assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    }
 }
