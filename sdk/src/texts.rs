@@ -7,10 +7,12 @@
 //! let mut texts = Texts::default();
 //! // A request of 12:00:00 asks the source first, and is let pass.
 //! let proof = texts.read("SELECT 1", |_| Ok(Proof::for_a_minute()))?;
-//! assert!(!proof.holds(43_200));
+//! assert!(proof.is_wanted(43_200));
 //! proof.give(43_200);
-//! // One of 12:00:59 needs not ask, one of 12:01:00 does.
+//! // One of 12:00:49 needs not ask. Of those of 12:00:50 the first does, so that there is a new proof when this one ends, at 12:01:00.
 //! let proof = texts.read("SELECT 1", |_| Ok(Proof::for_a_minute()))?;
+//! assert!(!proof.is_wanted(43_249));
+//! assert!(proof.is_wanted(43_250) && !proof.is_wanted(43_250));
 //! assert!(proof.holds(43_259) && !proof.holds(43_260));
 //! # Ok::<(), souk_sdk::Error>(())
 //! ```
@@ -28,6 +30,9 @@ const TEXTS_BYTES_MAX: usize = 1 << 20;
 const MINUTE_S: u64 = 60;
 /// The same of a [`Proof::for_five_minutes`], which the source's answers correct before.
 const FIVE_MINUTES_S: u64 = 300;
+/// The part of its time in which a proof is wanted again while it still holds, at its end: the last sixth. That is ten seconds and more, in which a
+/// source answers.
+const LAST_PARTS: u64 = 6;
 
 /// What was read out of the texts that were asked for last. It belongs to one session, so that nothing decides what that is but the text and
 /// what never changes in a session: its user, its settings, its catalog and schema. Whatever else it depends on stands in `T`, to be compared.
@@ -92,35 +97,39 @@ impl<T> Texts<T> {
 ///   it withdraws the proof; the end is for what an answer may not show. Such a proof holds for five minutes
 ///   ([`for_five_minutes`](Proof::for_five_minutes)).
 ///
+/// **Before it ends** it is [wanted](Proof::is_wanted) again, of one asker a second: where many ask the same text at once, all of them would
+/// get a proof of their own at its end.
+///
 /// Beneath it are the rights of the connection's user, which know no minute.
 #[derive(Debug)]
 pub struct Proof {
     holds_s: Option<u64>,
     given_at: Cell<Option<u64>>,
+    /// When somebody was last told to get it again while it held.
+    wanted_at: Cell<Option<u64>>,
 }
 
 impl Proof {
     /// Of what the text alone decides. It has not been given yet.
     pub const fn for_good() -> Proof {
-        Proof {
-            holds_s: None,
-            given_at: Cell::new(None),
-        }
+        Proof::of(None)
     }
 
     /// Of what names in the text decide as well. It has not been given yet.
     pub const fn for_a_minute() -> Proof {
-        Proof {
-            holds_s: Some(MINUTE_S),
-            given_at: Cell::new(None),
-        }
+        Proof::of(Some(MINUTE_S))
     }
 
     /// Of what names in the text decide as well, and the source's answer shows. It has not been given yet.
     pub const fn for_five_minutes() -> Proof {
+        Proof::of(Some(FIVE_MINUTES_S))
+    }
+
+    const fn of(holds_s: Option<u64>) -> Proof {
         Proof {
-            holds_s: Some(FIVE_MINUTES_S),
+            holds_s,
             given_at: Cell::new(None),
+            wanted_at: Cell::new(None),
         }
     }
 
@@ -142,6 +151,21 @@ impl Proof {
             (Some(_), None) => true,
             (Some(at), Some(holds_s)) => (at..at.saturating_add(holds_s)).contains(&now),
         }
+    }
+
+    /// Whether who asks at this time of day, in seconds, has to ask the source to let the text pass: where it does not hold, and in the last sixth of
+    /// its time the first who asks in each second. So one gets it again while the others still have it. If none does, it ends as it would.
+    ///
+    /// Where such a one is refused, the connector [withdraws](Proof::withdraw) it: the others would have it to its end.
+    pub fn is_wanted(&self, now: u64) -> bool {
+        if !self.holds(now) {
+            return true;
+        }
+        let (Some(at), Some(holds_s)) = (self.given_at.get(), self.holds_s) else {
+            return false;
+        };
+        let left_s = at.saturating_add(holds_s).saturating_sub(now);
+        left_s <= holds_s / LAST_PARTS && self.wanted_at.replace(Some(now)) != Some(now)
     }
 }
 
@@ -228,6 +252,40 @@ mod tests {
         assert!(!proof.holds(170));
         proof.give(u64::MAX - 1);
         assert!(proof.holds(u64::MAX - 1) && !proof.holds(0));
+    }
+
+    /// Of those who ask at its end one a second gets it again, and nobody has it longer for that.
+    #[test]
+    fn a_proof_is_wanted_of_one_before_it_ends() {
+        let proof = Proof::for_a_minute();
+        assert!(proof.is_wanted(100) && proof.is_wanted(100));
+        proof.give(100);
+        assert!((100..150).all(|now| !proof.is_wanted(now)));
+        for now in 150..160 {
+            assert!(proof.is_wanted(now), "{now}");
+            assert!(!proof.is_wanted(now) && proof.holds(now), "{now}");
+        }
+        assert!(proof.is_wanted(160) && proof.is_wanted(160));
+        // The one of second 155 has got it.
+        proof.give(155);
+        assert!((155..205).all(|now| !proof.is_wanted(now)));
+        assert!(proof.is_wanted(205) && !proof.is_wanted(205));
+        // That one has been refused.
+        proof.withdraw();
+        assert!(proof.is_wanted(205) && proof.is_wanted(205));
+        // The clock has fallen.
+        proof.give(205);
+        assert!(proof.is_wanted(204) && proof.is_wanted(204));
+        let proof = Proof::for_five_minutes();
+        proof.give(100);
+        assert!((100..350).all(|now| !proof.is_wanted(now)));
+        assert!(proof.is_wanted(350) && !proof.is_wanted(350));
+        assert!(proof.is_wanted(400) && proof.is_wanted(400));
+        let proof = Proof::for_good();
+        assert!(proof.is_wanted(100));
+        proof.give(100);
+        let is_wanted = |now: &u64| proof.is_wanted(*now);
+        assert!(![0, 100, 160, u64::MAX].iter().any(is_wanted));
     }
 
     #[test]

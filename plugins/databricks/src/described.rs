@@ -126,11 +126,12 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Whether it is, at this time of day in seconds. The values themselves do not matter, but their types do.
-    pub fn holds(&self, values: &[Bound], now: u64) -> bool {
+    /// Whether it is to be described first by who asks at this time of day, in seconds: where that is not known, and of many who ask at the end of its
+    /// time by one. The values themselves do not matter, but their types do.
+    pub fn is_wanted(&self, values: &[Bound], now: u64) -> bool {
         let known = self.known.borrow();
-        let mut known = known.iter();
-        known.any(|(types, proof)| is_of(types, values) && proof.holds(now))
+        let known = known.iter().find(|(types, _)| is_of(types, values));
+        known.is_none_or(|(_, proof)| proof.is_wanted(now))
     }
 
     /// It was described so, which was asked for at this time of day in seconds.
@@ -168,6 +169,15 @@ mod tests {
     use super::*;
     use crate::parameters::bound;
     use souk_sdk::{ColumnType, Value};
+
+    impl Plain {
+        /// Whether it is known at this time.
+        fn holds(&self, values: &[Bound], now: u64) -> bool {
+            let known = self.known.borrow();
+            let mut known = known.iter();
+            known.any(|(types, proof)| is_of(types, values) && proof.holds(now))
+        }
+    }
 
     fn description(kinds: &[&str]) -> Description {
         let columns = kinds
@@ -220,6 +230,22 @@ mod tests {
         assert!(plain.holds(&one, 1_599));
         plain.withdraw(&same);
         assert!(!plain.holds(&one, 1_300));
+    }
+
+    /// The others ask it in its own words while one has it described again.
+    #[test]
+    fn a_text_is_described_by_one_before_its_end() {
+        let plain = Plain::default();
+        let one = values(&[Value::Int64(1)]);
+        let same = values(&[Value::Int64(2)]);
+        assert!(plain.is_wanted(&one, 1_000) && plain.is_wanted(&same, 1_000));
+        plain.give(&one, 1_000);
+        assert!(!plain.is_wanted(&same, 1_249));
+        assert!(plain.is_wanted(&same, 1_250) && !plain.is_wanted(&one, 1_250));
+        assert!(plain.is_wanted(&values(&[]), 1_250));
+        plain.give(&same, 1_250);
+        assert!(!plain.is_wanted(&one, 1_301));
+        assert!(plain.is_wanted(&one, 1_550) && plain.is_wanted(&one, 1_550));
     }
 
     /// By the types of its values as they stand in the statement, however they are sent, and by nothing else.

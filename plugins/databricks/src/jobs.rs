@@ -129,7 +129,7 @@ impl Work {
             }) => {
                 let read = texts.read(&text, statements::read)?;
                 let statement = prepare(&text, &read, &parameters)?;
-                let is_plain = read.plain.holds(&statement.values, now);
+                let is_plain = !read.plain.is_wanted(&statement.values, now);
                 let reader = Reader {
                     words: is_plain.then_some(Words::Own),
                     read,

@@ -205,8 +205,12 @@ impl Session {
         match goes {
             Ok(true) => self.jobs.push(job),
             Err(error) => {
-                if let (true, Work::Query(reader)) = (is_of_changed_columns(&error), &job.work) {
-                    reader.read.plain.withdraw(&reader.statement.values);
+                if let Work::Query(reader) = &job.work {
+                    // Others who ask the same may have its description still.
+                    let is_undescribed = reader.words.is_none() && !job.is_cancelled;
+                    if is_undescribed || is_of_changed_columns(&error) {
+                        reader.read.plain.withdraw(&reader.statement.values);
+                    }
                 }
                 step.failed(job.id, error);
             }

@@ -7,7 +7,7 @@ use common::{
     header, is, manifest, numbers, ordered, query, raw, reply, rows, some_rows, text,
 };
 use serde_json::json;
-use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
+use souk_sdk::{ErrorClass, HttpRequest, Limits, Request, Value, WireFault};
 use souk_tests::wire::LIMITS;
 
 /// A query is described, then run as it is, each without being waited for, in the connection's catalog and schema.
@@ -66,6 +66,41 @@ fn a_query_is_described_and_run() {
         text(&talk.asked[0]).starts_with("DESCRIBE"),
         "a while later"
     );
+}
+
+/// Where many ask the same text, one of them has it described again before five minutes are over, and the others go on. If that fails, each of them has.
+#[test]
+fn one_describes_for_all() {
+    const MANY: usize = 16;
+    let mut talk = Talk::usual();
+    let descriptions = |talk: &mut Talk, seconds: u64| {
+        talk.now = NOW + seconds;
+        let submit = |_| talk.submit(query("SELECT 1", vec![], LIMITS));
+        let ids: Vec<u32> = (0..MANY).map(submit).collect();
+        let describes = |asked: &&HttpRequest| text(asked).starts_with("DESCRIBE");
+        let count = talk.asked.iter().filter(describes).count();
+        while let Some(asked) = talk.asked.first() {
+            let reply = match text(asked).starts_with("DESCRIBE") {
+                true => described(&[("n", "bigint")]),
+                false => numbers(1),
+            };
+            talk.hears(0, reply).unwrap();
+        }
+        for id in ids {
+            assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        }
+        count
+    };
+    assert_eq!(descriptions(&mut talk, 0), MANY, "nothing is known yet");
+    assert_eq!(descriptions(&mut talk, 249), 0);
+    assert_eq!(descriptions(&mut talk, 290), 1);
+    assert_eq!(descriptions(&mut talk, 301), 0);
+    talk.now = NOW + 580;
+    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+    assert!(text(&talk.asked[0]).starts_with("DESCRIBE"));
+    talk.hears(0, fails("no")).unwrap();
+    assert!(talk.ended(id).is_some());
+    assert_eq!(descriptions(&mut talk, 580), MANY);
 }
 
 /// What Databricks does not take for a query is not run.

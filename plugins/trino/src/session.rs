@@ -248,6 +248,16 @@ impl Job {
         Ok(())
     }
 
+    /// What has failed in its transaction may have been refused there: others ask the same text alone no more, if they do. Alone it is refused nothing
+    /// that has to do with that.
+    fn disprove(&self) {
+        if let (Stage::Ask, Some(_), Work::Query { read, .. }) =
+            (&self.stage, &self.transaction, &self.work)
+        {
+            read.passed.withdraw();
+        }
+    }
+
     /// Its next statement is another one.
     fn begins(&mut self, stage: Stage) {
         (self.stage, self.next) = (stage, None);
@@ -269,7 +279,7 @@ impl Session {
                 let asked = prepare(text, &read, &values)?;
                 values.truncate(callers);
                 let work = Work::Query {
-                    begins_at: (!read.passed.holds(now)).then_some(now),
+                    begins_at: read.passed.is_wanted(now).then_some(now),
                     text: asked,
                     values,
                     reading: Reading::default(),

@@ -5,7 +5,7 @@ use crate::common::{
     header, numbers, page, query, raw, results, text, waits,
 };
 use serde_json::json;
-use souk_sdk::{ErrorClass, Limits, Request, Value};
+use souk_sdk::{ErrorClass, HttpRequest, Limits, Request, Value};
 use souk_tests::wire::LIMITS;
 
 /// A statement runs between the beginning and the end of a transaction that only reads; who asks and what bounds it stand in headers.
@@ -202,16 +202,57 @@ fn a_transaction_is_believed_for_a_minute() {
     let refuses = || fails("READ_ONLY_VIOLATION", "USER_ERROR", "no");
     assert_eq!(within(&mut talk, 100, numbers(1)).ok().rows, 1);
     alone(&mut talk, 130);
-    alone(&mut talk, 159);
+    alone(&mut talk, 149);
     // Who was asked alone has proven nothing.
     for now in [160, 161] {
         let error = within(&mut talk, now, refuses()).error();
         assert_eq!(error.code, "read_only");
     }
     assert_eq!(within(&mut talk, 170, numbers(1)).ok().rows, 1);
-    alone(&mut talk, 229);
+    alone(&mut talk, 219);
     // The host's clock has fallen.
     assert_eq!(within(&mut talk, 169, numbers(1)).ok().rows, 1);
+}
+
+/// Where many ask the same text, one of them has a transaction before the minute is over, and so none of the others has one at its end. One that
+/// fails in it ends the minute for all.
+#[test]
+fn one_transaction_is_for_all() {
+    const MANY: usize = 64;
+    let mut talk = Talk::usual();
+    let transactions = |talk: &mut Talk, now: u64| {
+        talk.now = now;
+        let submit = |_| talk.submit(query("SELECT 1", vec![], LIMITS));
+        let ids: Vec<u32> = (0..MANY).map(submit).collect();
+        let begin = |asked: &&HttpRequest| text(asked) == BEGIN;
+        let count = talk.asked.iter().filter(begin).count();
+        while let Some(asked) = talk.asked.first() {
+            let reply = match text(asked) {
+                BEGIN => begun(),
+                "ROLLBACK" => ended(),
+                _ => numbers(1),
+            };
+            talk.hears(0, reply).unwrap();
+        }
+        for id in ids {
+            assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+        }
+        count
+    };
+    assert_eq!(transactions(&mut talk, 100), MANY, "nothing is known yet");
+    assert_eq!(transactions(&mut talk, 149), 0);
+    assert_eq!(transactions(&mut talk, 155), 1);
+    assert_eq!(transactions(&mut talk, 161), 0);
+    assert_eq!(transactions(&mut talk, 214), 1);
+    talk.now = 265;
+    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+    assert_eq!(text(&talk.asked[0]), BEGIN);
+    let refused = fails("READ_ONLY_VIOLATION", "USER_ERROR", "no");
+    for reply in [begun(), refused, ended()] {
+        talk.hears(0, reply).unwrap();
+    }
+    assert_eq!(talk.ended(id).unwrap().error().code, "read_only");
+    assert_eq!(transactions(&mut talk, 265), MANY);
 }
 
 /// What is asked alone fails, is stopped and is given up as in a transaction, but for that.
