@@ -22,8 +22,11 @@ const STATEMENT_BYTES_MAX: i32 = 1 << 20;
 /// How deep an expression may nest. SQLite recurses over it, and at 900 the 512 KiB of stack that a component has are
 /// used up.
 const DEPTH_MAX: i32 = 400;
-/// Statements kept ready; a connection serves a seller's assets, which are few.
-pub const STATEMENTS_MAX: usize = 128;
+/// Statements kept ready: a connection serves a seller's assets, and each has some, of pages and of filters. Past it the least recently used goes.
+pub const STATEMENTS_MAX: usize = 256;
+/// What they take together beside what SQLite allocates: their texts, and names and types of their columns. Past it the same; one by itself may have
+/// more.
+pub const STATEMENTS_BYTES_MAX: usize = 16 << 20;
 /// Instructions of SQLite's machine between two looks at the clock: well under a millisecond.
 const OPCODES_PER_CHECK: i32 = 1_000;
 

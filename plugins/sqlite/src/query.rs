@@ -1,6 +1,6 @@
 //! Runs one statement: bind, step under the limits, columns.
 
-use crate::database::{Database, STATEMENTS_MAX};
+use crate::database::{Database, STATEMENTS_BYTES_MAX, STATEMENTS_MAX};
 use crate::dates;
 use crate::declared::Declared;
 use crate::prepared::{Bound, Prepared};
@@ -21,13 +21,25 @@ pub struct Answer {
 #[derive(Default)]
 pub struct Plans {
     by_text: HashMap<String, Plan>,
-    shapes: u32,
+    /// Of all of them.
+    bytes: usize,
+    /// Numbers of shapes that those had which have gone, so that the host remembers no more shapes than there are plans.
+    free: Vec<u32>,
+    /// Goes on with each statement that is asked.
+    clock: u64,
 }
 
 struct Plan {
     statement: Prepared,
     heads: Vec<Head>,
-    shape: Option<Shape>,
+    /// Of its answer's shape.
+    number: u32,
+    /// The types of its last answer's columns.
+    kinds: Option<Vec<ColumnType>>,
+    /// What it takes, with its text.
+    bytes: usize,
+    /// When it was asked last.
+    used: u64,
 }
 
 struct Head {
@@ -37,15 +49,9 @@ struct Head {
     room: Room,
 }
 
-/// The last shape of a statement's answer.
-struct Shape {
-    number: u32,
-    kinds: Vec<ColumnType>,
-}
-
 pub fn run(database: &Database, plans: &mut Plans, query: &Query) -> Result<Answer, Error> {
     database.allow(query.limits.timeout_ms);
-    let (plan, shapes) = plans.of(database, &query.text)?;
+    let plan = plans.of(database, &query.text)?;
     let (wanted, given) = (plan.statement.parameters(), query.parameters.len());
     if wanted != given {
         return Err(Error::source_failed(
@@ -62,16 +68,15 @@ pub fn run(database: &Database, plans: &mut Plans, query: &Query) -> Result<Answ
         kinds.push(kind);
         chunks.push(chunk);
     }
-    let (shape, columns) = plan.shape(kinds, shapes);
     Ok(Answer {
-        shape,
-        columns,
+        shape: plan.number,
+        columns: plan.described(kinds),
         batch: Batch { rows, chunks },
     })
 }
 
 impl Plan {
-    fn of(statement: Prepared) -> Result<Plan, Error> {
+    fn of(statement: Prepared, text: &str) -> Result<Plan, Error> {
         let columns = statement.columns();
         if !statement.is_read_only() || columns.is_empty() {
             return Err(Error::permission(
@@ -85,10 +90,16 @@ impl Plan {
             native: declared.unwrap_or_default(),
             room: Room::default(),
         });
+        let heads: Vec<Head> = heads.collect();
+        let head_bytes = |head: &Head| size_of::<Head>() + head.name.len() + head.native.len();
+        let bytes = text.len() + heads.iter().map(head_bytes).sum::<usize>();
         Ok(Plan {
-            heads: heads.collect(),
             statement,
-            shape: None,
+            heads,
+            number: 0,
+            kinds: None,
+            bytes,
+            used: 0,
         })
     }
 
@@ -121,40 +132,57 @@ impl Plan {
         Ok((count, columns))
     }
 
-    /// The number of this answer's shape, with its description if the values made it another one.
-    fn shape(&mut self, kinds: Vec<ColumnType>, next: &mut u32) -> (u32, Option<Vec<Column>>) {
-        if let Some(shape) = self.shape.as_ref().filter(|shape| shape.kinds == kinds) {
-            return (shape.number, None);
+    /// The description of this answer's shape, if it has not been described yet or the values made it another one.
+    fn described(&mut self, kinds: Vec<ColumnType>) -> Option<Vec<Column>> {
+        if self.kinds.as_ref() == Some(&kinds) {
+            return None;
         }
-        // A statement keeps its number, so that the host remembers no more shapes than there are plans.
-        let number = self.shape.as_ref().map_or(*next, |shape| shape.number);
-        *next = (*next).max(number + 1);
         let describe = |(head, kind): (&Head, &ColumnType)| column(&head.name, *kind, &head.native);
         let columns = self.heads.iter().zip(&kinds).map(describe).collect();
-        self.shape = Some(Shape { number, kinds });
-        (number, Some(columns))
+        self.kinds = Some(kinds);
+        Some(columns)
     }
 }
 
 impl Plans {
-    /// The plan of a statement, and the number of the next shape.
-    fn of(&mut self, database: &Database, text: &str) -> Result<(&mut Plan, &mut u32), Error> {
+    /// The plan of a statement.
+    fn of(&mut self, database: &Database, text: &str) -> Result<&mut Plan, Error> {
         if !self.by_text.contains_key(text) {
-            let plan = Plan::of(Prepared::new(&database.connection, text)?)?;
-            if self.by_text.len() >= STATEMENTS_MAX {
-                // Numbers start again, each with a new description.
-                self.by_text.clear();
-                self.shapes = 0;
-            }
-            self.by_text.insert(text.to_owned(), plan);
+            let statement = Prepared::new(&database.connection, text)?;
+            self.keep(text, Plan::of(statement, text)?);
         }
+        self.clock += 1;
         match self.by_text.get_mut(text) {
-            Some(plan) => Ok((plan, &mut self.shapes)),
+            Some(plan) => {
+                plan.used = self.clock;
+                Ok(plan)
+            }
             None => Err(Error::internal(
                 "plan_lost",
                 "the connector lost the plan of a statement",
             )),
         }
+    }
+
+    /// Keeps a new plan, in the place of those that were asked longest ago where there is no room.
+    fn keep(&mut self, text: &str, mut plan: Plan) {
+        let bytes_max = STATEMENTS_BYTES_MAX.saturating_sub(plan.bytes);
+        while self.by_text.len() >= STATEMENTS_MAX || self.bytes > bytes_max {
+            let used = |(_, plan): &(&String, &Plan)| plan.used;
+            let least_recent = self.by_text.iter().min_by_key(used);
+            let Some(text) = least_recent.map(|(text, _)| text.clone()) else {
+                break;
+            };
+            if let Some(gone) = self.by_text.remove(&text) {
+                self.bytes -= gone.bytes;
+                self.free.push(gone.number);
+            }
+        }
+        // Those that are free and those that are in use are all below how many plans there were at most.
+        let next = u32::try_from(self.by_text.len()).unwrap_or(u32::MAX);
+        plan.number = self.free.pop().unwrap_or(next);
+        self.bytes += plan.bytes;
+        self.by_text.insert(text.to_owned(), plan);
     }
 }
 
@@ -198,6 +226,41 @@ fn decimal(text: &str) -> Result<Bound<'static>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_sdk::FileName;
+
+    /// Statements with long descriptions make room for each other; no two have the same number, and none one beyond those of others.
+    #[test]
+    fn plans_have_bounds() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.db");
+        let made = rusqlite::Connection::open(&file).unwrap();
+        made.execute_batch("CREATE TABLE t (x)").unwrap();
+        drop(made);
+        let name = FileName::parse("a.db").unwrap();
+        let database = Database::open(directory.path(), &name).unwrap();
+        let mut plans = Plans::default();
+        // First they are too many, then too long.
+        for number in 0..STATEMENTS_MAX + 100 {
+            let long = match number < STATEMENTS_MAX + 50 {
+                true => String::new(),
+                false => "x".repeat(STATEMENTS_BYTES_MAX / 20),
+            };
+            let text = format!("SELECT {number} /* {long} */");
+            plans.of(&database, &text).unwrap();
+            plans.of(&database, "SELECT 'again'").unwrap();
+            assert!(plans.by_text.contains_key(&text), "{number}");
+            let all = plans.by_text.values();
+            let bytes: usize = all.clone().map(|plan| plan.bytes).sum();
+            assert!(bytes == plans.bytes && bytes <= STATEMENTS_BYTES_MAX);
+            let mut numbers: Vec<u32> = all.map(|plan| plan.number).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), plans.by_text.len());
+            assert!(numbers.iter().all(|number| *number < STATEMENTS_MAX as u32));
+            assert!(plans.by_text.len() <= STATEMENTS_MAX);
+        }
+        assert_eq!(plans.by_text["SELECT 'again'"].number, 1);
+    }
 
     #[test]
     fn decimals_are_bound_as_the_statement_would_read_them() {

@@ -86,6 +86,23 @@ fn two_hundred_columns_are_read() {
     }
 }
 
+/// Many statements in turn are prepared once each: what is prepared anew is described anew. Of more than are remembered those that are asked most stay.
+#[test]
+fn statements_are_prepared_once() {
+    let directory = shop();
+    let mut session = open(directory.path(), "shop.db").unwrap();
+    let mut is_new = |number: u32| {
+        let select = query(&format!("SELECT {number} AS n"), vec![]);
+        ask(&mut session, select).unwrap().columns.is_some()
+    };
+    assert!((0..200).all(&mut is_new));
+    assert!(!(0..200).any(&mut is_new));
+    for number in 200..600 {
+        assert!(is_new(number) && !is_new(0), "{number}");
+    }
+    assert!(is_new(1), "it went");
+}
+
 /// More statements than a session remembers: every answer still has the right columns.
 #[test]
 fn many_statements_are_answered_right() {
