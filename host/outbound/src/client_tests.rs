@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::*;
 use crate::testing::{Ca, Server};
-use crate::{EgressPolicy, HostClient, Lends, OwnOfEach, Peak, Trust};
+use crate::{EgressPolicy, HostClient, Lends, Lookups, OwnOfEach, Peak, Trust};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// Longer than anything takes here, on whatever machine.
@@ -118,10 +118,11 @@ async fn a_connection_is_kept_for_the_next_request() {
 #[tokio::test]
 async fn names_of_each_are_looked_up_apart() {
     let one = OwnOfEach::default();
-    let silent = one.lookups().try_acquire_many_owned(2).unwrap();
-    assert!(one.clone().lookups().try_acquire().is_err());
-    assert!(one.apart().lookups().try_acquire().is_ok());
-    assert!(Own.lookups().try_acquire().is_ok());
+    let places = one.lookups().places.clone();
+    let silent = places.try_acquire_many_owned(2).unwrap();
+    assert!(one.clone().lookups().places.try_acquire().is_err());
+    assert!(one.apart().lookups().places.try_acquire().is_ok());
+    assert!(Own.lookups().places.try_acquire().is_ok());
     drop(silent);
 }
 
@@ -531,7 +532,7 @@ impl Account for Few {
         self.lenders.lock().push(from);
     }
 
-    fn lookups(&self) -> Arc<Semaphore> {
+    fn lookups(&self) -> Arc<Lookups> {
         Own.lookups()
     }
 }

@@ -1,9 +1,9 @@
-//! Looks up names and opens TCP connections, after asking the egress policy about every address that a name resolves to. The address that
+//! Opens TCP connections, after asking the egress policy about every address that a name resolves to. The address that
 //! was checked is the one dialled.
 
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
@@ -14,17 +14,15 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{EgressPolicy, Error, ErrorKind};
+use crate::{EgressPolicy, Error, ErrorKind, Lookups};
 
-/// Addresses tried of one name: a name with more is not waiting for us to reach the last one.
-const ADDRESSES_MAX: usize = 8;
 /// A first address that does not answer must leave time for the second.
 const ATTEMPT_MIN: Duration = Duration::from_secs(2);
 
-/// Name look-ups at once on nobody's account. They block a thread each, some resolvers for half a minute.
+/// Name look-ups at once on nobody's account.
 const LOOKUPS_MAX: usize = 16;
 
-static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS_MAX)));
+static LOOKUPS: LazyLock<Arc<Lookups>> = LazyLock::new(|| Arc::new(Lookups::new(LOOKUPS_MAX)));
 
 /// Of them only as many are of addresses that somebody wants to save: a flood of names whose servers never answer keeps nothing that is to be sent waiting.
 static CHECKS: LazyLock<Arc<Semaphore>> =
@@ -42,8 +40,8 @@ pub trait Account: Clone + Send + Sync + 'static {
     /// ([`Lends`]).
     fn may_borrow(&self, _: Weak<dyn Lends<Self::Place>>) {}
 
-    /// As many names as this has permits are looked up at once.
-    fn lookups(&self) -> Arc<Semaphore>;
+    /// Where its names are looked up: what is found there, nobody on another account hears of.
+    fn lookups(&self) -> Arc<Lookups>;
 
     /// The account of the next of many that a [`Clients`](crate::Clients) tells apart.
     fn apart(&self) -> Self {
@@ -71,7 +69,7 @@ impl Account for Own {
         Ok(())
     }
 
-    fn lookups(&self) -> Arc<Semaphore> {
+    fn lookups(&self) -> Arc<Lookups> {
         LOOKUPS.clone()
     }
 }
@@ -81,11 +79,11 @@ const LOOKUPS_OF_EACH: usize = 2;
 
 /// The host's own account where it acts for many: one whose names are never answered keeps nobody else from looking up theirs.
 #[derive(Clone, Debug)]
-pub struct OwnOfEach(Arc<Semaphore>);
+pub struct OwnOfEach(Arc<Lookups>);
 
 impl Default for OwnOfEach {
     fn default() -> OwnOfEach {
-        OwnOfEach(Arc::new(Semaphore::new(LOOKUPS_OF_EACH)))
+        OwnOfEach(Arc::new(Lookups::new(LOOKUPS_OF_EACH)))
     }
 }
 
@@ -96,7 +94,7 @@ impl Account for OwnOfEach {
         Ok(())
     }
 
-    fn lookups(&self) -> Arc<Semaphore> {
+    fn lookups(&self) -> Arc<Lookups> {
         self.0.clone()
     }
 
@@ -120,9 +118,10 @@ impl<A: Account> Dialer<A> {
     /// Connects to the first of the host's addresses that the policy allows and that answers.
     pub async fn dial(&self) -> Result<TcpStream, Error> {
         let deadline = Instant::now() + self.connect_timeout;
+        let lookups = self.account.lookups();
         let addresses = timeout_at(
             deadline,
-            resolve_and_check(&self.egress, &self.host, self.port, self.account.lookups()),
+            resolve_and_check(&self.egress, &self.host, self.port, &lookups),
         )
         .await
         .map_err(|_| unresolved(&self.host))??;
@@ -160,11 +159,11 @@ async fn resolve_and_check(
     egress: &EgressPolicy,
     host: &str,
     port: u16,
-    lookups: Arc<Semaphore>,
+    lookups: &Lookups,
 ) -> Result<Vec<SocketAddr>, Error> {
     let addresses: Vec<SocketAddr> = match literal_ip(host) {
         Some(ip) => vec![SocketAddr::new(ip, port)],
-        None => lookup(host, port, lookups).await?,
+        None => lookups.find(host, port).await?,
     };
     let mut allowed = Vec::with_capacity(addresses.len());
     let mut refused = None;
@@ -186,27 +185,6 @@ async fn resolve_and_check(
     }
 }
 
-/// Blocks a thread of the runtime until the resolver answers, also when nobody waits any more: so long its place
-/// is taken.
-async fn lookup(host: &str, port: u16, lookups: Arc<Semaphore>) -> Result<Vec<SocketAddr>, Error> {
-    let place = lookups.acquire_owned().await;
-    let name = host.to_owned();
-    let found = tokio::task::spawn_blocking(move || {
-        let _place = place;
-        let found = (name.as_str(), port).to_socket_addrs()?;
-        Ok::<_, io::Error>(found.take(ADDRESSES_MAX).collect())
-    });
-    let found = found
-        .await
-        .unwrap_or_else(|error| Err(io::Error::other(error)));
-    found.map_err(|error| {
-        Error::new(
-            ErrorKind::Unreachable,
-            format!("{host} cannot be resolved: {error}"),
-        )
-    })
-}
-
 /// Resolves a name and checks every address, without dialling: for refusing one when it is saved.
 pub async fn check_address(
     egress: &EgressPolicy,
@@ -214,7 +192,9 @@ pub async fn check_address(
     port: u16,
     within: Duration,
 ) -> Result<(), Error> {
-    let checked = resolve_and_check(egress, host, port, CHECKS.clone());
+    // Companies save addresses: what one has looked up is nothing that another could notice.
+    let lookups = Lookups::among(CHECKS.clone());
+    let checked = resolve_and_check(egress, host, port, &lookups);
     match timeout(within, checked).await {
         Ok(checked) => checked.map(drop),
         Err(_) => Err(unresolved(host)),
@@ -302,7 +282,7 @@ mod tests {
 
     /// Looks up as many names as there are permits.
     #[derive(Clone)]
-    struct Names(Arc<Semaphore>);
+    struct Names(Arc<Lookups>);
 
     impl Account for Names {
         type Place = ();
@@ -311,7 +291,7 @@ mod tests {
             Ok(())
         }
 
-        fn lookups(&self) -> Arc<Semaphore> {
+        fn lookups(&self) -> Arc<Lookups> {
             self.0.clone()
         }
     }
@@ -321,7 +301,7 @@ mod tests {
     async fn names_wait_for_a_place() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let names = Arc::new(Semaphore::new(0));
+        let names = Arc::new(Lookups::new(0));
         let dial = async |host: &str, within| {
             let dialer = Dialer {
                 host: host.to_owned(),
@@ -336,9 +316,9 @@ mod tests {
         assert_eq!(late.unwrap_err().kind, ErrorKind::Timeout);
         let patient = Duration::from_secs(30);
         assert!(dial("127.0.0.1", patient).await.is_ok());
-        names.add_permits(1);
+        names.places.add_permits(1);
         assert!(dial("localhost", patient).await.is_ok());
-        assert_eq!(names.available_permits(), 1);
+        assert_eq!(names.places.available_permits(), 1);
     }
 
     /// Nobody listens there, and it is said so at once.

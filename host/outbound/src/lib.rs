@@ -12,6 +12,7 @@ mod dial;
 mod egress;
 mod error;
 mod host_client;
+mod lookups;
 pub mod spans;
 mod stream;
 #[cfg(test)]
@@ -24,5 +25,6 @@ pub use dial::{Account, Dialer, Lends, Own, OwnOfEach, check_address, written_ad
 pub use egress::{EgressPolicy, EgressRefused};
 pub use error::{Error, ErrorKind};
 pub use host_client::{Counts, HostClient, Peak, WeakHostClient};
+pub use lookups::Lookups;
 pub use stream::Stream;
 pub use tls::{Handshake, Records, TlsMode, Trust, protect, protect_as};

@@ -14,7 +14,7 @@ use std::{
 use crossbeam_utils::CachePadded;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
-use souk_outbound::Lends;
+use souk_outbound::{Lends, Lookups};
 use tokio::sync::Semaphore;
 
 use crate::fault::Fault;
@@ -90,7 +90,7 @@ pub(crate) struct Tenant {
     sockets: AtomicUsize,
     /// Who keeps connections for the next request.
     lenders: Mutex<Vec<Weak<dyn Lends<Held>>>>,
-    lookups: Arc<Semaphore>,
+    lookups: Arc<Lookups>,
     errands: Arc<Semaphore>,
     first_errand: Arc<Semaphore>,
     /// Which minute it is, and what had been computed when it began.
@@ -155,7 +155,7 @@ impl Tenant {
             memory: AtomicUsize::new(0),
             sockets: AtomicUsize::new(0),
             lenders: Mutex::default(),
-            lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            lookups: Arc::new(Lookups::new(LOOKUPS_MAX)),
             errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
             first_errand: Arc::new(Semaphore::new(1)),
             minute: AtomicU64::new(0),
@@ -196,7 +196,7 @@ impl Tenant {
         self.sockets.load(Ordering::Relaxed)
     }
 
-    pub fn lookups(&self) -> Arc<Semaphore> {
+    pub fn lookups(&self) -> Arc<Lookups> {
         self.lookups.clone()
     }
 

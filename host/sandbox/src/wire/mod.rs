@@ -5,8 +5,7 @@ mod http;
 
 use std::sync::{Arc, Weak};
 
-use souk_outbound::{Error, ErrorKind, Lends};
-use tokio::sync::Semaphore;
+use souk_outbound::{Error, ErrorKind, Lends, Lookups};
 
 pub(crate) use http::{HttpOrigin, Origin};
 
@@ -61,7 +60,7 @@ impl souk_outbound::Account for Account {
         self.tenant.may_borrow(from);
     }
 
-    fn lookups(&self) -> Arc<Semaphore> {
+    fn lookups(&self) -> Arc<Lookups> {
         self.tenant.lookups()
     }
 }
