@@ -159,7 +159,7 @@ impl Pool {
         {
             return Place::On(session.clone());
         }
-        if self.sharing.will_do_for(state.opening, jobs, joins_below) {
+        if self.sharing.will_do_for(state.opening, jobs) {
             return Place::Wait;
         }
         match self.permit() {

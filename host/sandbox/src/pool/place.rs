@@ -120,13 +120,9 @@ impl Sharing {
             .map(|session| &session.handle)
     }
 
-    /// Whether sessions that are being opened will do for so many jobs, if all join as this one does: one serves all of them who wait, if they are
-    /// fast and it can pipeline; else each serves a few, or one.
-    pub fn will_do_for(self, opening: usize, jobs: usize, joins_below: usize) -> bool {
-        let each = match self.pipelining {
-            true => joins_below.max(1),
-            false => 1,
-        };
+    /// Whether sessions that are being opened will do for so many jobs: one serves all who wait, if it can pipeline; else each needs its own.
+    pub fn will_do_for(self, opening: usize, jobs: usize) -> bool {
+        let each = if self.pipelining { DEPTH_MAX } else { 1 };
         opening * each >= jobs
     }
 }
@@ -191,21 +187,6 @@ mod tests {
         assert!(joins(Need::Http, DEPTH_MAX - 1, 30 * MS));
         assert!(joins(Need::Http, SLOW_DEPTH_MAX - 1, 900 * MS));
         assert!(!joins(Need::Http, SLOW_DEPTH_MAX, 60 * MS));
-    }
-
-    /// Each slow statement needs a session over tcp, and a few share one over HTTP: they are opened at once, not one after the other.
-    #[test]
-    fn slow_ones_do_not_wait_for_one_session() {
-        for (need, slow_each) in [(Need::Tcp, 1), (Need::Http, SLOW_DEPTH_MAX)] {
-            let sharing = Sharing {
-                pipelining: true,
-                need,
-            };
-            let joins_below = if need == Need::Http { slow_each } else { 0 };
-            assert!(sharing.will_do_for(1, DEPTH_MAX, DEPTH_MAX));
-            assert!(sharing.will_do_for(2, 2 * slow_each, joins_below));
-            assert!(!sharing.will_do_for(2, 2 * slow_each + 1, joins_below));
-        }
     }
 
     /// Also in the first moment of a host, when everything is young.
