@@ -1,6 +1,6 @@
 //! What the clients promise, over real sockets. [`Either`] is where both promise the same.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Weak, mpsc};
 use std::time::Instant;
@@ -578,8 +578,9 @@ async fn what_a_peer_does_not_take_is_let_go() {
         let (ends, ended) = mpsc::channel::<()>();
         let server = std::thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
+            stream.read_exact(&mut [0]).unwrap();
             stream.write_all(answer).unwrap();
-            // It reads nothing until the end.
+            // It reads nothing more until the end.
             let _ = ended.recv();
         });
         let account = Few::of(1);

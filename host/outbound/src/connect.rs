@@ -152,6 +152,7 @@ impl<A: Account> Connector<A> {
             stream,
             held: Arc::new(Held {
                 is_asked: AtomicBool::new(false),
+                is_unsent: AtomicBool::new(false),
                 place: Mutex::new(Some(place)),
             }),
             _open: Open::count(open),
@@ -196,6 +197,8 @@ impl<P> Drop for Connection<P> {
 /// What whoever keeps a connection has of it: hyper has the rest.
 pub(crate) struct Held<P> {
     is_asked: AtomicBool,
+    /// There are bytes that the peer has not taken.
+    is_unsent: AtomicBool,
     /// Given back with the connection, unless it is taken before.
     place: Mutex<Option<P>>,
 }
@@ -211,6 +214,21 @@ impl<P> Held<P> {
     #[inline]
     fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
+    }
+
+    pub fn is_unsent(&self) -> bool {
+        self.is_unsent.load(Ordering::Relaxed)
+    }
+
+    /// What came of sending.
+    #[inline]
+    fn sent<T>(&self, outcome: Poll<T>, is_all: bool) -> Poll<T> {
+        match (outcome.is_pending(), self.is_unsent()) {
+            (true, false) => self.is_unsent.store(true, Ordering::Relaxed),
+            (false, true) if is_all => self.is_unsent.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+        outcome
     }
 
     /// The place of a connection that is about to be closed. `None`: it is closed.
@@ -264,12 +282,14 @@ impl<P: Unpin> AsyncWrite for Connection<P> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
+        let Connection { stream, held, .. } = self.get_mut();
+        held.sent(Pin::new(stream).poll_write(cx, bytes), false)
     }
 
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        let Connection { stream, held, .. } = self.get_mut();
+        held.sent(Pin::new(stream).poll_flush(cx), true)
     }
 
     #[inline]

@@ -29,9 +29,6 @@ use crate::{
     connect::{Connector, Held, http_error, too_long},
 };
 
-/// Of a body that is longer, hyper may still have some to send when its answer has come: its connection is not used again, so that what it has is not kept.
-const SENT_BYTES_MAX: u64 = 64 << 10;
-
 /// Counts the memory of a body while it is read.
 pub trait Counts: Send + 'static {
     /// So many bytes are held now. An error ends the exchange.
@@ -86,7 +83,7 @@ struct Idle<P> {
 impl<P> Drop for Idle<P> {
     /// One that is between two requests ends by itself, with a last word. Any other might have bytes to send that its peer does not take, and would wait for that.
     fn drop(&mut self) {
-        if !self.sender.is_ready() {
+        if !self.sender.is_ready() || self.held.is_unsent() {
             self.task.abort();
         }
     }
@@ -185,7 +182,6 @@ impl<A: Account> Kept<A> {
         body_bytes_max: usize,
         counts: &mut impl Counts,
     ) -> Result<Answer, Error> {
-        let is_long = request.body().size_hint().lower() > SENT_BYTES_MAX;
         let (used, response) = match self.reuse().await {
             Some(mut idle) => match idle.sender.try_send_request(request).await {
                 Ok(response) => (idle, response),
@@ -199,15 +195,15 @@ impl<A: Account> Kept<A> {
         let (head, body) = response.into_parts();
         let body = read(body, body_bytes_max, counts).await;
         // Read to its end, so that the connection is at a message's border.
-        match body.is_ok() && !is_long {
-            true => self.keep(used),
-            false => used.task.abort(),
+        if body.is_ok() {
+            self.keep(used);
         }
         Ok(Answer { head, body })
     }
 
     fn keep(self: &Arc<Self>, used: Idle<A::Place>) {
-        if used.sender.is_closed() {
+        // Whoever answers before it has taken all that was sent may never take it.
+        if used.sender.is_closed() || used.held.is_unsent() {
             return;
         }
         let mut idle = self.idle.lock();

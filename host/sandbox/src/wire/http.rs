@@ -27,6 +27,8 @@ const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const REQUEST_HEADERS_MAX: usize = 64;
 const RESPONSE_HEAD_BYTES_MAX: usize = 408 << 10;
 const PATH_BYTES_MAX: usize = 8 << 10;
+/// Of a request's method and headers. They are on nobody's account.
+const REQUEST_HEAD_BYTES_MAX: usize = 64 << 10;
 /// Connections that the sessions of one thread keep alive as long as any of them lives.
 const IDLE_MAX: usize = 8;
 /// Where more requests are in flight at once, one for each of them, as long as there are as many, and nobody else of the company needs their
@@ -180,6 +182,13 @@ impl Origin {
                 "more than {REQUEST_HEADERS_MAX} headers"
             )));
         }
+        let header_bytes = |header: &Header| header.name.len() + header.value.len();
+        let head_bytes = request.headers.iter().map(header_bytes).sum::<usize>();
+        if request.method.len() + head_bytes > REQUEST_HEAD_BYTES_MAX {
+            return Err(RefusedRequest(format!(
+                "headers of more than {REQUEST_HEAD_BYTES_MAX} bytes"
+            )));
+        }
         let all = OWN_HEADERS + request.headers.len() + self.attach.len();
         let mut headers = HeaderMap::with_capacity(all);
         headers.insert(header::HOST, self.authority.clone());
@@ -328,9 +337,14 @@ impl HttpOrigin {
     }
 
     /// Checks a request, which is not sent yet.
-    pub fn checked(&mut self, request: HttpRequest) -> Result<Checked, RefusedRequest> {
+    pub fn checked(&mut self, mut request: HttpRequest) -> Result<Checked, RefusedRequest> {
+        let bodies = Bodies::new(self.client.clone(), request.body.len());
+        if bodies.is_err() {
+            // It is not sent, and may wait for its turn to say so.
+            request.body = Vec::new();
+        }
         Ok(Checked {
-            bodies: Bodies::new(self.client.clone(), request.body.len()),
+            bodies,
             id: request.id,
             bytes_max: request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize,
             within: Duration::from_millis(u64::from(request.timeout_ms)),
@@ -508,6 +522,13 @@ mod tests {
             assert!(built.is_err(), "{bad:?}");
         }
         assert!(first(&origin, request("/", &[("x-a", "line\nbreak")])).is_err());
+        let value = |bytes: usize| "x".repeat(bytes);
+        let of = |bytes: usize| first(&origin, request("/", &[("x-a", value(bytes).as_str()); 2]));
+        assert!(of(REQUEST_HEAD_BYTES_MAX / 2 - 10).is_ok());
+        assert!(of(REQUEST_HEAD_BYTES_MAX / 2).is_err());
+        let mut long = request("/", &[]);
+        long.method = "X".repeat(REQUEST_HEAD_BYTES_MAX + 1);
+        assert!(first(&origin, long).is_err());
         let mut connect = request("/", &[]);
         connect.method = "CONNECT".into();
         assert!(first(&origin, connect).is_err());
@@ -543,8 +564,8 @@ mod tests {
         assert!(sent("/", &[("X-Kind", "k\n")]).is_none());
         let long = "x".repeat(KNOWN_HEADER_BYTES_MAX);
         for _ in 0..2 {
-            let all = sent("/", &[("x-long", long.as_str()); 2 * KNOWN_HEADERS_MAX]).unwrap();
-            assert_eq!(all.len(), 1 + 2 * KNOWN_HEADERS_MAX);
+            let all = sent("/", &[("x-long", long.as_str()); KNOWN_HEADERS_MAX + 2]).unwrap();
+            assert_eq!(all.len(), 1 + KNOWN_HEADERS_MAX + 2);
         }
         sent("/", &[kind; 2 * KNOWN_HEADERS_MAX]).unwrap();
         assert_eq!(known.headers.len(), KNOWN_HEADERS_MAX);
