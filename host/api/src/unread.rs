@@ -29,8 +29,9 @@ const COMPANIES_MAX: usize = 10_000;
 const READS_AT_ONCE: usize = 4;
 /// The same of all together who have no key: a quarter of the store's readers, from however many addresses they ask.
 const NOBODYS_READS_AT_ONCE: usize = 2;
-/// Those that wait for one to end, and for how long at the most.
+/// Those that wait for one to end; of them that have no key; and for how long at the most.
 const READS_WAITING_MAX: u32 = 256;
+const NOBODYS_READS_WAITING_MAX: u32 = 64;
 const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a request waits for its turn at the most: of its company some may take long.
 const TURN_MAX: Duration = Duration::from_millis(250);
@@ -70,6 +71,7 @@ pub struct Tally {
     readers: Arc<Semaphore>,
     /// Reads that wait for one of them.
     waiting: AtomicU32,
+    waiting_max: u32,
     arriving: Arriving,
     said: Said,
     all: Arc<All>,
@@ -88,8 +90,8 @@ impl Unread {
         });
         Unread {
             companies: Mutex::default(),
-            nobody: Tally::new(&all, NOBODYS_READS_AT_ONCE),
-            reference: Tally::new(&all, NOBODYS_READS_AT_ONCE),
+            nobody: Tally::new(&all, NOBODYS_READS_AT_ONCE, NOBODYS_READS_WAITING_MAX),
+            reference: Tally::new(&all, NOBODYS_READS_AT_ONCE, NOBODYS_READS_WAITING_MAX),
             all,
         }
     }
@@ -110,7 +112,7 @@ impl Unread {
         if companies.len() >= COMPANIES_MAX {
             companies.retain(|_, tally| Arc::strong_count(tally) > 1);
         }
-        let tally = || Tally::new(&self.all, READS_AT_ONCE);
+        let tally = || Tally::new(&self.all, READS_AT_ONCE, READS_WAITING_MAX);
         companies.entry(id.clone()).or_insert_with(tally).clone()
     }
 
@@ -120,7 +122,7 @@ impl Unread {
 }
 
 impl Tally {
-    fn new(all: &Arc<All>, reads_at_once: usize) -> Arc<Tally> {
+    fn new(all: &Arc<All>, reads_at_once: usize, waiting_max: u32) -> Arc<Tally> {
         Arc::new(Tally {
             bytes: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
@@ -130,6 +132,7 @@ impl Tally {
             turns: Arc::new(Semaphore::new(all.turns)),
             readers: Arc::new(Semaphore::new(reads_at_once)),
             waiting: AtomicU32::new(0),
+            waiting_max,
             arriving: Arriving::default(),
             said: Said::default(),
             all: all.clone(),
@@ -188,7 +191,7 @@ impl Tally {
         }
         let before = self.waiting.fetch_add(1, Relaxed);
         let _waiting = Waiting(&self.waiting);
-        if before >= READS_WAITING_MAX {
+        if before >= self.waiting_max {
             return None;
         }
         let place = tokio::time::timeout(READ_WAIT_MAX, self.readers.clone().acquire_owned());
