@@ -11,7 +11,9 @@ use souk_sdk::http::{Heard, Request as HttpRequest};
 use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::texts::Texts;
-use souk_sdk::{Descriptor, Error, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step};
+use souk_sdk::{
+    Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step,
+};
 
 use crate::answers::broken;
 use crate::errors::{cancelled, is_of_changed_columns, is_of_token, not_begun, out_of_time};
@@ -206,8 +208,14 @@ impl Session {
             Ok(true) => self.jobs.push(job),
             Err(error) => {
                 if let Work::Query(reader) = &job.work {
-                    // Others who ask the same may have its description still.
-                    let is_undescribed = reader.words.is_none() && !job.is_cancelled;
+                    // Others who ask the same may have its description still, and it may be of something else by now. Who has not answered, or is
+                    // busy, says nothing of that.
+                    let is_undescribed = reader.words.is_none()
+                        && !job.is_cancelled
+                        && !matches!(
+                            error.class,
+                            ErrorClass::Unavailable | ErrorClass::Timeout | ErrorClass::RateLimited
+                        );
                     if is_undescribed || is_of_changed_columns(&error) {
                         reader.read.plain.withdraw(&reader.statement.values);
                     }

@@ -20,7 +20,7 @@ use souk_sdk::{Descriptor, Error, Input, Limits, Machine, Need, Query, Request, 
 use crate::answers::{QueryError, malformed};
 use crate::api::Api;
 use crate::catalog;
-use crate::errors::cancelled;
+use crate::errors::{READ_ONLY, cancelled};
 use crate::ping::{self, Ping};
 use crate::settings::{self, Settings};
 use crate::statements::{self, Read, prepare};
@@ -248,11 +248,10 @@ impl Job {
         Ok(())
     }
 
-    /// What has failed in its transaction may have been refused there: others ask the same text alone no more, if they do. Alone it is refused nothing
-    /// that has to do with that.
-    fn disprove(&self) {
-        if let (Stage::Ask, Some(_), Work::Query { read, .. }) =
-            (&self.stage, &self.transaction, &self.work)
+    /// What is refused because its transaction only reads is asked alone by others no more, if they do. Anything else that fails says nothing of that.
+    fn disprove(&self, error: &QueryError) {
+        if let (Stage::Ask, Work::Query { read, .. }) = (&self.stage, &self.work)
+            && error.error_name == READ_ONLY
         {
             read.passed.withdraw();
         }

@@ -174,7 +174,7 @@ impl Session {
             }
             Trouble::Ours(error) => self.stop(job, error, step),
             Trouble::Told(error) => {
-                job.disprove();
+                job.disprove(&error);
                 if let (Stage::Probe, Work::Ping(ping)) = (&job.stage, &mut job.work) {
                     ping.refused(&error.error_name);
                     return self.end(job, Ok(()), step);
