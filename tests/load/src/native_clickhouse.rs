@@ -14,6 +14,10 @@ pub fn address(base_url: &str, database: &str) -> String {
     format!("{base_url}/?database={database}&default_format=RowBinaryWithNamesAndTypes")
 }
 
+/// What whoever answers pages of strangers' statements sends with each: that it only reads, and how long, and what it may answer.
+const BOUNDS: &str = "&readonly=1&max_execution_time=10&max_result_rows=2&max_result_bytes=346030080&result_overflow_mode=throw\
+    &cancel_http_readonly_queries_on_client_close=1";
+
 struct ClickHouse {
     http: Http,
     texts: Texts,
@@ -23,7 +27,9 @@ struct ClickHouse {
 
 impl Client for ClickHouse {
     async fn players(&self, query: Query, value: i64) -> anyhow::Result<Page> {
-        let body = self.ask(self.texts.of(query), &value.to_string()).await?;
+        let bounds = if let Query::Page = query { BOUNDS } else { "" };
+        let value = format!("{value}{bounds}");
+        let body = self.ask(self.texts.of(query), &value).await?;
         let mut rows = Rows::of(&body)?;
         let mut page = Page::of(1);
         while !rows.0.is_empty() {

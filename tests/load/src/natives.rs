@@ -186,7 +186,8 @@ pub fn requests(what: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// The same where it answers with a page of a feed, as souk does: it asks for one row more, to know whether there are more.
+/// The same where it answers with a page of a feed, as souk does: it asks for one row more, to know whether there are more, and at ClickHouse sends
+/// what bounds such a statement there.
 pub fn pages(what: &str) -> Vec<Vec<u8>> {
     match what {
         "single row" => queries::ids()
