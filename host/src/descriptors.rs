@@ -4,8 +4,10 @@
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// For the store, sessions at sources, files in flight and logs.
-const RESERVED: u64 = 2_048;
+/// For the store, sessions at sources (a thousand), files in flight and logs.
+const OWN: u64 = 1_536;
+/// So many companies may have all of their sockets at once before anybody is short of descriptors.
+const COMPANIES: u64 = 4;
 /// The last descriptors, or a quarter of few: no client connection takes them, whatever else is open.
 const KEPT: u64 = 256;
 /// Descriptors held for nothing, to be given up when there is no other: with each a client can be refused.
@@ -19,21 +21,27 @@ pub struct Room {
     pub descriptors_max: i32,
     /// Clients that are being refused at once, out of what is kept.
     pub refusing_max: usize,
+    /// Sockets of one company beyond the wires of its sessions: half of what clients leave is for others, however little that is.
+    pub company_sockets: usize,
 }
 
-/// Raises the soft limit as far as the hard one, up to what `connections_max` and the rest need.
-/// Returns how many client connections there is room for.
-pub fn make_room(connections_max: usize) -> Room {
-    let wanted = connections_max as u64 + RESERVED;
-    let allowed = raise(wanted);
-    let room = allowed.saturating_sub(RESERVED.min(allowed / 2));
+/// Raises the soft limit as far as the hard one, up to what `connections_max`, the sockets of some companies and the rest need.
+/// Returns how many client connections there is room for, and how many sockets of one company.
+pub fn make_room(connections_max: usize, company_sockets: usize) -> Room {
+    let reserved = OWN + COMPANIES * company_sockets as u64;
+    let allowed = raise(connections_max as u64 + reserved);
+    share_out(allowed, reserved, connections_max, company_sockets)
+}
+
+fn share_out(allowed: u64, reserved: u64, connections_max: usize, company_sockets: usize) -> Room {
+    let reserved = reserved.min(allowed / 2);
     let kept = KEPT.min(allowed / 4);
+    let at_most = |room: u64, max: usize| usize::try_from(room).unwrap_or(usize::MAX).clamp(1, max);
     Room {
-        connections_max: usize::try_from(room)
-            .unwrap_or(usize::MAX)
-            .clamp(1, connections_max),
+        connections_max: at_most(allowed - reserved, connections_max),
         descriptors_max: i32::try_from(allowed - kept).unwrap_or(i32::MAX),
         refusing_max: kept as usize / 2,
+        company_sockets: at_most(reserved / 2, company_sockets),
     }
 }
 
@@ -119,10 +127,28 @@ mod tests {
 
     #[test]
     fn there_is_room_for_some_connections_and_never_for_more_than_asked() {
-        assert_eq!(make_room(10).connections_max, 10);
-        let room = make_room(1_000_000);
+        assert_eq!(make_room(10, 10).connections_max, 10);
+        let room = make_room(1_000_000, 640);
         assert!((1..=1_000_000).contains(&room.connections_max));
         assert!(room.descriptors_max > 0);
+    }
+
+    /// Where descriptors are few, clients leave half of them, and of these one company has half; where they are not, all have what they are promised.
+    #[test]
+    fn one_company_leaves_descriptors_to_others() {
+        let (connections_max, sockets) = (10_000, 640);
+        let reserved = OWN + COMPANIES * sockets as u64;
+        let of = |allowed| share_out(allowed, reserved, connections_max, sockets);
+        for (allowed, its) in [(256, 64), (1_024, 256), (2_048, 512), (4_096, 640)] {
+            let room = of(allowed);
+            let clients = usize::try_from(allowed / 2).unwrap();
+            assert_eq!((room.connections_max, room.company_sockets), (clients, its));
+        }
+        let ample = of(connections_max as u64 + reserved);
+        assert_eq!(
+            (ample.connections_max, ample.company_sockets),
+            (connections_max, sockets)
+        );
     }
 
     #[test]

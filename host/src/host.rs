@@ -20,13 +20,13 @@ use souk_app::payments::{Payments, Provider};
 use souk_app::{App, Parts};
 use souk_outbound::EgressPolicy;
 use souk_outbound::spans::Recorder;
-use souk_sandbox::{Compiler, Sandbox};
+use souk_sandbox::{Compiler, Quota, Sandbox};
 use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::PaymentProvider;
-use crate::descriptors;
+use crate::descriptors::{self, Room};
 use crate::listener::{self, Paces, Server};
 use crate::master_key;
 use crate::metrics;
@@ -65,6 +65,7 @@ impl Host {
         let listener = listener::bind(settings.listen)
             .with_context(|| format!("cannot listen on {}", settings.listen))?;
         let address = listener.local_addr()?;
+        let room = descriptors::make_room(settings.connections_max, settings.quota.sockets);
 
         let db = Db::open(&OpenOptions::new(&settings.database_url))
             .await
@@ -81,7 +82,7 @@ impl Host {
             teller: Teller::open(&db)
                 .await
                 .context("the ledger cannot be read")?,
-            sandbox: sandbox(&settings, egress.clone())?,
+            sandbox: sandbox(&settings, &room, egress.clone())?,
             egress,
             sealer,
             shared_files: shared_files(&settings)?,
@@ -160,12 +161,17 @@ impl Host {
         api.withhold(Some("this host is starting"));
         // From here on a signal waits for `serve`, which stops in order.
         let signals = Signals::new()?;
-        let room = descriptors::make_room(settings.connections_max);
         let connections_max = room.connections_max;
         if connections_max < settings.connections_max {
             tracing::warn!(
                 connections_max,
                 "fewer client connections than asked for: the limit of open files is low"
+            );
+        }
+        if room.company_sockets < settings.quota.sockets {
+            tracing::warn!(
+                company_sockets = room.company_sockets,
+                "fewer connections to the sources of one company than asked for: the limit of open files is low"
             );
         }
         let options = listener::Options {
@@ -377,14 +383,17 @@ fn mailer(settings: &Settings) -> Result<Option<Mailer>> {
     Ok(Some(mailer))
 }
 
-fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {
+fn sandbox(settings: &Settings, room: &Room, egress: EgressPolicy) -> Result<Sandbox> {
     let compiler = Compiler::Child {
         program: std::env::current_exe().context("the path of this program is unknown")?,
         args: vec!["compile".to_owned()],
     };
     let mut options =
         souk_sandbox::Options::new(settings.data_dir.join("compiled"), egress, compiler);
-    options.limits.quota = settings.quota;
+    options.limits.quota = Quota {
+        sockets: room.company_sockets,
+        ..settings.quota
+    };
     options.limits.guest_memory_bytes = settings.guest_memory_bytes;
     let sandbox = Sandbox::new(options).context("the sandbox cannot start");
     match descriptors::address_space() {
