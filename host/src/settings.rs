@@ -259,14 +259,17 @@ impl Settings {
         let bound = |flag, given, default: usize| {
             of_company(flag, given, default as u32).map(|bound| bound as usize)
         };
+        let calls = bound("--company-calls", options.company_calls, shares.calls)?;
+        // Whoever allows more requests allows the connections that they need.
+        let sockets = Quota::sockets_for(calls).clamp(shares.sockets, COMPANY_BOUND_MAX as usize);
         let quota = Quota {
             sessions: bound(
                 "--company-sessions",
                 options.company_sessions,
                 shares.sessions,
             )?,
-            calls: bound("--company-calls", options.company_calls, shares.calls)?,
-            sockets: bound("--company-sockets", options.company_sockets, shares.sockets)?,
+            calls,
+            sockets: bound("--company-sockets", options.company_sockets, sockets)?,
             memory_bytes: bound(
                 "--company-memory-mib",
                 options.company_memory_mib,

@@ -40,6 +40,8 @@ const IDLE_TENANTS_MAX: usize = 10_000;
 
 /// Names of sources that are looked up at once: each holds a thread until its resolver answers.
 const LOOKUPS_MAX: usize = 4;
+/// Requests of a company that are in flight at once, unless the operator says otherwise.
+const CALLS: usize = 512;
 /// What a request is told that finds no place.
 const CALLS_EXHAUSTED: &str = "calls_exhausted";
 /// Errands at once: each is a session beside those that its requests have (`errands.rs`).
@@ -65,13 +67,21 @@ impl Default for Quota {
         Quota {
             // Eight data connections with as many sessions as one may have.
             sessions: 64,
-            calls: 512,
+            calls: CALLS,
             // A file engine keeps 160 MiB of a large file: a dozen sessions.
             memory_bytes: 2 << 30,
-            sockets: 256,
+            sockets: Quota::sockets_for(CALLS),
             // Two cores: alone, a company may have the whole of a small machine.
             processor: Duration::from_secs(120),
         }
+    }
+}
+
+impl Quota {
+    /// So many that each of these calls finds one over HTTP: connectors ask their source one thing after the other for a call. A quarter more is for what
+    /// they send beside calls (what stops one, or ends what it had begun), and for connections that are being closed.
+    pub const fn sockets_for(calls: usize) -> usize {
+        calls.saturating_add(calls / 4)
     }
 }
 

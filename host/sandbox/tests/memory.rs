@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::*;
+use futures_util::future::try_join_all;
 use souk_sandbox::{
     Blame, Fault, FaultKind, Grant, Limits, Options, PoolLimits, Query, Request, Sandbox, Source,
 };
@@ -14,6 +15,7 @@ use souk_tests::guests;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 
 const MIB: usize = 1 << 20;
 
@@ -199,6 +201,53 @@ async fn connections_that_nobody_uses_make_place() {
         let one = source("keeps", "com_1", connection, &server);
         ask(&sandbox, &one, "asks_1").await.unwrap();
     }
+}
+
+/// Requests that are under way at once: fewer than one caller may have, and as many as a test may have descriptors for, which is both sides of them.
+const AT_ONCE: usize = 300;
+
+/// Answers nobody before so many ask.
+async fn answers_together(count: usize) -> Grant {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let all = Arc::new(Barrier::new(count));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let all = all.clone();
+            tokio::spawn(async move {
+                if let Ok(1..) = stream.read(&mut [0; 4096]).await {
+                    all.wait().await;
+                    let answer =
+                        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                    let _ = stream.write_all(answer).await;
+                }
+            });
+        }
+    });
+    Grant::Http {
+        base_url: format!("http://{address}"),
+        attach: Vec::new(),
+        ca_pem: None,
+    }
+}
+
+/// What one caller may have under way at once over HTTP finds a connection each, without waiting for that of another one.
+#[tokio::test]
+async fn each_request_of_many_finds_a_connection() {
+    let (sandbox, _directory) = sandbox(|_| {});
+    activate(&sandbox, guests::FORGETS).await;
+    let server = answers_together(AT_ONCE).await;
+    // Fewer on each than share a session while that is young.
+    let connections = ["con_1", "con_2", "con_3", "con_4", "con_5", "con_6"];
+    let sources = connections.map(|id| source("forgets", "com_1", id, &server));
+    let of_each = AT_ONCE / sources.len();
+    let asked = sources
+        .iter()
+        .flat_map(|one| std::iter::repeat_n(one, of_each))
+        .map(|one| ask(&sandbox, one, "SELECT 1"));
+    let answers = try_join_all(asked).await.unwrap();
+    assert_eq!(answers.len(), AT_ONCE);
+    assert!(answers.iter().all(|rows| rows == r#"[{"status":200}]"#));
 }
 
 /// Where all companies together have used up the host's memory, idle sessions on files make room, whoever has them.

@@ -415,7 +415,7 @@ pub struct Options {
     )]
     pub company_calls: Option<u32>,
 
-    /// Connections to one company's seller APIs, beyond one for each session [default: 256].
+    /// Connections to one company's sources over HTTP, kept ones included, and cancel requests [default: a quarter more than --company-calls, at least 640].
     #[arg(
         long,
         env = "SOUK_COMPANY_SOCKETS",

@@ -112,6 +112,21 @@ fn people_sign_in_where_the_operator_says() {
     }
 }
 
+/// Who lets a company have more requests in flight lets it have as many connections, unless they say how many; and nobody has fewer for having fewer
+/// requests.
+#[test]
+fn connections_to_sources_follow_requests() {
+    let sockets = |file: &str| {
+        let options = toml::from_str(file).unwrap();
+        Settings::resolve(options, &SERVE).unwrap().quota.sockets
+    };
+    assert_eq!(sockets(""), 640);
+    assert_eq!(sockets("company_calls = 2000"), 2_500);
+    assert_eq!(sockets("company_calls = 100"), 640);
+    assert_eq!(sockets("company_calls = 1000000"), 1_000_000);
+    assert_eq!(sockets("company_calls = 2000\ncompany_sockets = 7"), 7);
+}
+
 #[test]
 fn a_wrong_setting_is_named() {
     for (file, flag) in [

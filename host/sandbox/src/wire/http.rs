@@ -32,7 +32,7 @@ const REQUEST_HEAD_BYTES_MAX: usize = 64 << 10;
 /// Connections that the sessions of one thread keep alive as long as any of them lives.
 const IDLE_MAX: usize = 8;
 /// Where more requests are in flight at once, one for each of them, as long as there are as many, and nobody else of the company needs their
-/// places: half of what a company has. (A session has up to 64 fast ones, `pool/`; beyond these each dials.)
+/// places: a fifth of what a company has. (A session has up to 64 fast ones, `pool/`. Those that end while as many lie idle are closed.)
 const PEAK: Peak = Peak {
     connections: 128,
     idle: Duration::from_secs(2),
