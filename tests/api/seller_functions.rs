@@ -1,7 +1,7 @@
 //! Functions of a seller's own API, section 4.7 of the specification.
 
 use serde_json::{Value, json};
-use souk_tests::seller_api::{API_KEY, SECRET, SPOILT, SellerApi};
+use souk_tests::seller_api::{API_KEY, AS, GATHERED, SECRET, SPOILT, SellerApi};
 use souk_tests::{Answer, Company};
 
 use crate::{host, unique};
@@ -143,6 +143,27 @@ async fn a_slow_seller_is_a_timeout() {
         .await
         .expect_error(504, "EXECUTION_TIMEOUT");
     assert!(started.elapsed() < std::time::Duration::from_secs(30));
+}
+
+/// However slow an API is, buyers do not wait for each other's calls, as long as no more are at it than a host has there at once.
+#[tokio::test]
+async fn many_calls_are_at_a_slow_api_at_once() {
+    let shop = shop().await;
+    let asset = shop
+        .seller
+        .asset(&shop.connection, json!({"name": "sum", "slug": unique("fn"), "function_id": "sum_goals", "result_type": "number", "timeout_ms": 30_000,
+            "parameters": [{"name": "team", "type": "string", "default": "Ajax"}]}))
+        .await;
+    shop.seller.publish(&asset, 2).await;
+    // None of them is answered before all have come.
+    let params = json!({"team": format!("{AS}gathers")});
+    let calls = (0..GATHERED).map(|_| shop.buyer.execute(&asset, params.clone()));
+    for answer in futures_util::future::join_all(calls).await {
+        let answer = answer.expect(200);
+        assert_eq!(answer.at("/data/answer_value"), GATHERED);
+        assert_eq!(answer.at("/meta/credits_used"), 2);
+    }
+    assert_eq!(shop.buyer.balance().await, 100 - 2 * GATHERED as i64);
 }
 
 /// A function that fails cannot be published, so no buyer reaches it or its error text.

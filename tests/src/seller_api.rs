@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::tls::{Leaf, TlsListener};
 
@@ -26,6 +27,11 @@ pub const SPOILT: [&str; 5] = ["Broken", "Refused", "Locked", "Garbled", "Rename
 /// A team that begins with it makes any function do what the function does that follows: `"As no_answer"`.
 pub const AS: &str = "As ";
 
+/// Calls of `gathers` that are answered together: as many as a host has at an API at once.
+pub const GATHERED: usize = 32;
+/// Within what anybody waits for a seller's API.
+const GATHERS_WITHIN: Duration = Duration::from_secs(8);
+
 /// Functions of the sample API. Every one is reached by function routing (`POST /`) and by direct
 /// routing (`POST /{function_id}`).
 ///
@@ -33,12 +39,20 @@ pub const AS: &str = "As ";
 /// - `describe_team` {team}: a string
 /// - `exact`: a number with more digits than a float has
 /// - `differs`: another number by direct routing; `differs_a_little`: in a digit that a float does not have; `by_path_only`: fails by function routing; `counts`: another number each time
+/// - `gathers`: the number of its calls, as soon as [`GATHERED`] have come; those that have waited too long for the others fail
 /// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `redirects`, `teapot`: the ways to be wrong
 pub struct SellerApi {
     pub address: SocketAddr,
     scheme: &'static str,
-    calls: Arc<AtomicU64>,
+    came: Arc<Came>,
     task: tokio::task::JoinHandle<()>,
+}
+
+/// What has come.
+struct Came {
+    calls: AtomicU64,
+    /// Calls of `gathers`.
+    gathering: watch::Sender<usize>,
 }
 
 impl SellerApi {
@@ -55,11 +69,12 @@ impl SellerApi {
     where
         L: Listener<Addr = SocketAddr>,
     {
-        let calls = Arc::new(AtomicU64::new(0));
+        let came = Arc::new(Came {
+            calls: AtomicU64::new(0),
+            gathering: watch::Sender::new(0),
+        });
         let address = listener.local_addr().expect("an address");
-        let router = Router::new()
-            .fallback(answer)
-            .with_state(Arc::clone(&calls));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&came));
         let task = tokio::spawn(async move {
             axum::serve(listener, router)
                 .await
@@ -68,7 +83,7 @@ impl SellerApi {
         SellerApi {
             address,
             scheme,
-            calls,
+            came,
             task,
         }
     }
@@ -79,7 +94,17 @@ impl SellerApi {
 
     /// Requests that arrived, refused ones included.
     pub fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
+        self.came.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl Came {
+    /// Whether all of them come while one waits.
+    async fn gathers(&self) -> bool {
+        self.gathering.send_modify(|came| *came += 1);
+        let mut gathering = self.gathering.subscribe();
+        let all = gathering.wait_for(|came| *came >= GATHERED);
+        tokio::time::timeout(GATHERS_WITHIN, all).await.is_ok()
     }
 }
 
@@ -95,12 +120,12 @@ async fn listener() -> TcpListener {
 }
 
 async fn answer(
-    State(calls): State<Arc<AtomicU64>>,
+    State(came): State<Arc<Came>>,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    calls.fetch_add(1, Ordering::Relaxed);
+    came.calls.fetch_add(1, Ordering::Relaxed);
     let header = |name: &str| {
         headers
             .get(name)
@@ -165,7 +190,11 @@ async fn answer(
             ([("content-type", "application/json")], text).into_response()
         }
         "differs" => ok(json!(if direct { 2 } else { 1 })),
-        "counts" => ok(json!(calls.load(Ordering::Relaxed))),
+        "counts" => ok(json!(came.calls.load(Ordering::Relaxed))),
+        "gathers" => match came.gathers().await {
+            true => ok(json!(GATHERED)),
+            false => (StatusCode::SERVICE_UNAVAILABLE, axum::Json(json!({"error": "the others did not come"}))).into_response(),
+        },
         "by_path_only" if !direct => (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({"error": "not here"}))).into_response(),
         "by_path_only" => ok(json!(1)),
         "wrong_echo" => {

@@ -10,7 +10,9 @@ use futures_util::{
     poll,
 };
 use souk_outbound::TlsMode;
-use souk_sandbox::{FaultKind, Grant, PoolLimits, Source};
+use souk_sandbox::{
+    Blame, Call, FaultKind, Grant, Limits, PoolLimits, Request, Route, Scope, Source,
+};
 use souk_tests::guests;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -379,6 +381,54 @@ async fn who_breaks_a_connector_is_told_so_in_nobody_elses_stead() {
         assert_eq!(rows(&answer), r#"[{"awake":true}]"#);
         assert_eq!(broken.unwrap_err().kind, kind, "{breaks}");
         assert_eq!(sandbox.connectors()[0].traps_total, 1, "{breaks}");
+    }
+}
+
+fn call(parameters: &str) -> Request {
+    Request::Call(Call {
+        route: Route::Function("dozes".into()),
+        parameters: parameters.into(),
+        asset_id: "ast_1".into(),
+        request_id: "req_1".into(),
+        execution_id: "exe_1".into(),
+        limits: Limits::new(10, 1 << 20),
+    })
+}
+
+/// A function is never asked twice. One that breaks a session of the platform's connector, of which it shares one, is the only one to blame: whoever is
+/// lost with it is told to ask again. It fails nobody else where the connector is a company's own.
+#[tokio::test]
+async fn a_function_that_breaks_its_session_is_blamed_alone() {
+    for scope in [Scope::Platform, Scope::Company("com_1".into())] {
+        let sandbox = sandbox();
+        let info = sandbox.load(guests::DOZES, scope.clone()).await.unwrap();
+        let activated = sandbox.activate(&scope, &info.name, &info.version).await;
+        activated.unwrap();
+        let source = source("dozes");
+        let ask = |parameters| Box::pin(sandbox.run(&source, call(parameters), within(60)));
+        ask(r#"{"ms": 1}"#).await.unwrap();
+        let other = ask(r#"{"ms": 2000}"#);
+        let (other, broken) = join(other, ask(r#"{"breaks": 50}"#)).await;
+        let broken = broken.unwrap_err();
+        assert_eq!(
+            (broken.blame, broken.kind),
+            (Blame::Connector, FaultKind::Trapped),
+            "{scope:?}"
+        );
+        assert_eq!(sandbox.connectors()[0].traps_total, 1, "{scope:?}");
+        match scope {
+            Scope::Platform => {
+                let lost = other.unwrap_err();
+                assert_eq!(
+                    (lost.blame, lost.kind),
+                    (Blame::Host, FaultKind::Internal),
+                    "{lost:?}"
+                );
+                assert!(lost.message.contains("try again"), "{lost:?}");
+            }
+            Scope::Company(_) => assert_eq!(rows(&other.unwrap()), r#"[{"awake":true}]"#),
+        }
+        ask(r#"{"ms": 1}"#).await.unwrap();
     }
 }
 

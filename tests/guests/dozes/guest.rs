@@ -1,8 +1,9 @@
-//! Answers each statement after a pause of as many milliseconds as it says; or breaks then, or ends a request that nobody has made, if it says so.
+//! Answers each statement after a pause of as many milliseconds as it says; or breaks then, or ends a request that nobody has made, if it says so. A
+//! function's parameters say the same.
 
-use souk_guests::{Behaviour, words};
+use souk_guests::{Behaviour, words_of};
 use souk_sdk::{
-    Batch, Cell, ColumnBuilder, ColumnType, Error, Input, Query, Settings, Step, column,
+    Batch, Call, Cell, ColumnBuilder, ColumnType, Error, Input, Query, Settings, Step, column,
 };
 use std::collections::BTreeMap;
 
@@ -22,24 +23,19 @@ souk_guests::export!(Dozes);
 
 impl Behaviour for Dozes {
     const NAME: &'static str = "dozes";
-    const ABILITIES: &'static [&'static str] = &["pipelining", "cancel"];
+    const ABILITIES: &'static [&'static str] = &["pipelining", "cancel", "functions"];
 
     fn open(_settings: &Settings) -> Result<Self, Error> {
         Ok(Dozes::default())
     }
 
     fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
-        let ms = words(&query).find_map(|word| word.parse().ok());
-        let has = |name| words(&query).any(|word| word == name);
-        let wakes = if has("breaks") {
-            Wakes::Broken
-        } else if has("confuses") {
-            Wakes::Confused
-        } else {
-            Wakes::Well
-        };
-        self.dozing.insert(id, wakes);
-        step.wake(id, ms.unwrap_or(0));
+        self.doze(id, &query.text, step);
+        Ok(())
+    }
+
+    fn call(&mut self, id: u32, call: Call, step: &mut Step) -> Result<(), Error> {
+        self.doze(id, &call.parameters, step);
         Ok(())
     }
 
@@ -74,5 +70,21 @@ impl Behaviour for Dozes {
         self.dozing.remove(&id);
         step.failed(id, Error::timeout("cancelled", "the request was cancelled"));
         Ok(())
+    }
+}
+
+impl Dozes {
+    fn doze(&mut self, id: u32, asked: &str, step: &mut Step) {
+        let ms = words_of(asked).find_map(|word| word.parse().ok());
+        let has = |name| words_of(asked).any(|word| word == name);
+        let wakes = if has("breaks") {
+            Wakes::Broken
+        } else if has("confuses") {
+            Wakes::Confused
+        } else {
+            Wakes::Well
+        };
+        self.dozing.insert(id, wakes);
+        step.wake(id, ms.unwrap_or(0));
     }
 }

@@ -137,9 +137,12 @@ const SCHEMA: [Cell<'static>; 8] = [
 
 /// The words of a statement, as a test wrote them: guests that can do several things choose by them.
 pub fn words(query: &Query) -> impl Iterator<Item = &str> {
-    query
-        .text
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+    words_of(&query.text)
+}
+
+/// The same of any text.
+pub fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty())
 }
 

@@ -11,7 +11,11 @@ use std::{
 
 use super::pace::Pace;
 use super::session::Handle;
-use crate::{connector::Need, loaded::Connector, request::Request};
+use crate::{
+    connector::{Need, Scope},
+    loaded::Connector,
+    request::Request,
+};
 
 /// A session whose oldest request is older than this is busy with something slow.
 const JOIN_AGE_US: u64 = 2_000;
@@ -20,7 +24,7 @@ const JOIN_AGE_US: u64 = 2_000;
 const JOIN_AGE_HTTP_US: u64 = 50_000;
 /// Requests in flight on one session. More gain nothing: the wire is full long before.
 const DEPTH_MAX: usize = 64;
-/// Over HTTP nobody waits behind somebody else's statement, however slow: so many share a session, whose guest they keep busy only with their
+/// Over HTTP nobody waits behind somebody else's statement or function, however slow: so many share a session, whose guest they keep busy only with their
 /// answers. All sessions of a data connection have thirty-two at the source then.
 const SLOW_DEPTH_MAX: usize = 4;
 
@@ -46,6 +50,9 @@ impl Deref for Seat {
 pub(super) struct Sharing {
     pipelining: bool,
     need: Need,
+    /// Functions, too, which are asked once: who breaks the session of one ends all of them. So only where the connector is the platform's, and ends by itself
+    /// what its callers have left.
+    shares_calls: bool,
 }
 
 impl Sharing {
@@ -54,6 +61,9 @@ impl Sharing {
         Sharing {
             pipelining: connector.pipelining && need != Need::Directory,
             need,
+            shares_calls: need == Need::Http
+                && connector.cancels
+                && connector.scope == Scope::Platform,
         }
     }
 
@@ -62,6 +72,7 @@ impl Sharing {
         match request {
             _ if !self.pipelining || !pace.is_slow(request) => DEPTH_MAX,
             Request::Query(_) if self.shares_slow() => SLOW_DEPTH_MAX,
+            Request::Call(_) if self.shares_calls => SLOW_DEPTH_MAX,
             _ => 0,
         }
     }
@@ -152,6 +163,7 @@ pub(crate) fn home() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::{Call, Limits, Query, Route};
 
     const MS: u64 = 1_000;
 
@@ -165,6 +177,7 @@ mod tests {
         let sharing = Sharing {
             pipelining: true,
             need,
+            shares_calls: false,
         };
         let handle = Handle::new(1, oldest_us);
         handle.depth.store(depth, Ordering::Relaxed);
@@ -187,6 +200,35 @@ mod tests {
         assert!(joins(Need::Http, DEPTH_MAX - 1, 30 * MS));
         assert!(joins(Need::Http, SLOW_DEPTH_MAX - 1, 900 * MS));
         assert!(!joins(Need::Http, SLOW_DEPTH_MAX, 60 * MS));
+    }
+
+    /// A function is asked once, and shares its session only where that is known to outlive it; a statement is asked again.
+    #[test]
+    fn functions_share_sessions_of_the_platforms_connectors() {
+        let limits = Limits::new(1, 1);
+        let call = Request::Call(Call {
+            route: Route::Function("f".into()),
+            parameters: "{}".into(),
+            asset_id: "ast_1".into(),
+            request_id: "req_1".into(),
+            execution_id: "exe_1".into(),
+            limits,
+        });
+        let query = Request::Query(Query {
+            text: "SELECT 1".into(),
+            parameters: Vec::new(),
+            limits,
+        });
+        let pace = Pace::default();
+        for (shares_calls, depth) in [(true, SLOW_DEPTH_MAX), (false, 0)] {
+            let sharing = Sharing {
+                pipelining: true,
+                need: Need::Http,
+                shares_calls,
+            };
+            assert_eq!(sharing.joins_below(&call, &pace), depth);
+            assert_eq!(sharing.joins_below(&query, &pace), DEPTH_MAX);
+        }
     }
 
     /// Also in the first moment of a host, when everything is young.

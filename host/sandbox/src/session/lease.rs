@@ -209,25 +209,24 @@ impl Lease {
             entry.job.attempts += 1;
             let is_second = entry.job.attempts == ATTEMPTS_MAX;
             let may_move = entry.job.attempts < ATTEMPTS_MAX || (is_second && was_shared);
-            let may_repeat = may_move && entry.job.request.is_repeatable();
+            let is_repeatable = entry.job.request.is_repeatable();
+            let may_repeat = may_move && is_repeatable;
             let waited = self.served > 0 || entry.submitted - self.handle.opened > FRESH;
             let fault = match &end {
                 // Nobody is to blame yet, so it does not count as an attempt.
-                End::Cut(_) if entry.job.request.is_repeatable() => {
+                End::Cut(_) if is_repeatable => {
                     entry.job.attempts -= 1;
                     None
                 }
                 End::Broke(_) if may_repeat && (waited || is_second) => None,
                 End::Lost(..) if may_repeat && culprit != Some(entry.id) => None,
                 End::Overdue | End::Closed if may_repeat => None,
+                // It may have reached the source, and is not to blame.
+                End::Lost(..) if !is_repeatable && culprit != Some(entry.id) => Some(lost()),
                 End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) | End::Cut(fault) => {
                     Some(fault.clone())
                 }
-                End::Overdue | End::Closed => Some(Fault::new(
-                    Blame::Host,
-                    FaultKind::Internal,
-                    "the request was lost with the session of another one: try again",
-                )),
+                End::Overdue | End::Closed => Some(lost()),
             };
             match fault {
                 None => {
@@ -323,6 +322,15 @@ impl Lease {
             End::Closed => {}
         }
     }
+}
+
+/// Of a request that shared a session, and cannot be asked again.
+fn lost() -> Fault {
+    Fault::new(
+        Blame::Host,
+        FaultKind::Internal,
+        "the request was lost with the session of another one: try again",
+    )
 }
 
 impl Drop for Lease {
