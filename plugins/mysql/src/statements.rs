@@ -8,8 +8,10 @@ use crate::types::{Definition, Reading};
 use souk_sdk::{Error, KnownColumns, short};
 use std::rc::Rc;
 
-/// Statements kept prepared by one session. A server keeps 16,382 for all of its sessions, unless it is told otherwise.
-const STATEMENTS_MAX: usize = 64;
+/// Statements kept prepared by one session: the filters, orders and pages of one endpoint alone make many texts of its statement, and one more than these,
+/// asked in turn, has each of them prepared anew. A server keeps 16,382 for all of its sessions, unless it is told otherwise: eight sessions of a data
+/// connection have a sixteenth of them. Where it keeps no more, a session gives its own up.
+const STATEMENTS_MAX: usize = 128;
 /// Definitions of 4,096 columns with names of 64 characters are less.
 const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
 /// What the definitions that are known to a session have together, beside those of the last result.
@@ -335,7 +337,7 @@ mod tests {
         assert_eq!(names(&more), ["id", "n", "id"]);
     }
 
-    /// What a server says of its columns is not kept for 64 statements, however much that is.
+    /// What a server says of its columns is not kept for all statements, however much that is.
     #[test]
     fn long_columns_are_not_all_known() {
         let mut statements = Statements::default();
@@ -357,7 +359,7 @@ mod tests {
         assert!(bytes(&statements) > 0);
     }
 
-    /// The cache keeps 64 statements and lets the one go that was used longest ago.
+    /// The cache keeps so many statements and lets the one go that was used longest ago.
     #[test]
     fn the_oldest_statement_goes() {
         let mut statements = Statements::default();
@@ -368,9 +370,9 @@ mod tests {
         }
         assert_eq!(statements.find("SELECT 0"), Some(0));
         assert!(statements.find("SELECT x").is_none());
-        assert_eq!(statements.keep("SELECT x".into(), 99, 0), (1, Some(1)));
+        assert_eq!(statements.keep("SELECT x".into(), 999, 0), (1, Some(1)));
         assert!(statements.find("SELECT 1").is_none());
-        assert_eq!(statements.forget(1), Some(99));
+        assert_eq!(statements.forget(1), Some(999));
         assert_eq!(statements.forget_all().len(), STATEMENTS_MAX - 1);
     }
 }
