@@ -15,14 +15,6 @@ use souk_sandbox::{
 };
 use souk_tests::{PgCluster, seller_api::SellerApi};
 
-fn bundled(name: &str) -> &'static [u8] {
-    souk_plugins::bundle()
-        .iter()
-        .find(|(found, _)| *found == name)
-        .unwrap_or_else(|| panic!("no connector {name}"))
-        .1
-}
-
 fn postgres(cluster: &PgCluster, host: &str, mode: TlsMode, ca_pem: Option<&str>) -> Source {
     let name = match mode {
         TlsMode::Disable => "disable",

@@ -50,7 +50,7 @@ impl Pool {
         let is_served = state.is_served();
         // Behind others, unless nobody serves those: then it depends on whether anybody will.
         let place = if state.queue.is_empty() || !is_served {
-            self.place(&state, home, now_us, job.joins_below, 1)
+            self.place(&state, home, now_us, job.joins_below, true)
         } else {
             Place::Wait
         };
@@ -119,7 +119,7 @@ impl Pool {
             let Some(joins_below) = state.queue.front().map(|job| job.joins_below) else {
                 return;
             };
-            match self.place(&state, home, now_us, joins_below, 0) {
+            match self.place(&state, home, now_us, joins_below, false) {
                 Place::On(session) => {
                     if let Some(job) = self.dequeue(&mut state) {
                         session.push(job, now_us);
@@ -143,23 +143,22 @@ impl Pool {
         self.waiting.store(state.queue.len(), Ordering::Release);
     }
 
-    /// `joins_below`: of the job, see there. `extra`: jobs to place that are not in the queue yet.
+    /// `joins_below`: of the job, see there. `is_new`: it is not in the queue yet.
     fn place(
         self: &Arc<Pool>,
         state: &State,
         home: u64,
         now_us: u64,
         joins_below: usize,
-        extra: usize,
+        is_new: bool,
     ) -> Place {
-        let (sessions, jobs) = (&state.sessions, state.queue.len() + extra);
-        if let Some(session) = self
-            .sharing
-            .session_for(sessions, home, now_us, joins_below)
-        {
+        let sharing = self.sharing;
+        if let Some(session) = sharing.session_for(&state.sessions, home, now_us, joins_below) {
             return Place::On(session.clone());
         }
-        if self.sharing.will_do_for(state.opening, jobs) {
+        let queued = state.queue.iter().map(|job| job.joins_below);
+        let waiting = queued.chain(is_new.then_some(joins_below));
+        if sharing.will_do_for(state.opening, waiting, state.takes_sessions()) {
             return Place::Wait;
         }
         match self.permit() {

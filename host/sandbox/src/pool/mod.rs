@@ -4,7 +4,8 @@
 //! A session is polled by the thread that opened it, and a request prefers the sessions of its own
 //! thread: then it never changes threads. With `pipelining` a request joins a session whose oldest
 //! request is young, so that many clients share few backends and few system calls; a session that
-//! is busy with something slow takes no more, over HTTP few more.
+//! is busy with something slow takes no more, over HTTP few more. Sessions that slow ones need are opened
+//! side by side, from a source that takes them; one at a time from one that has yet to show that it does.
 
 mod breaker;
 mod dispatch;
@@ -121,6 +122,8 @@ pub(crate) struct Pool {
 struct State {
     sessions: Vec<Seat>,
     opening: usize,
+    /// The source took the last session that was to be opened, and has broken none since.
+    took_last: bool,
     queue: Queue,
 }
 
@@ -128,6 +131,11 @@ impl State {
     /// Whether there is a session, or one is being opened: some day it answers those who wait.
     fn is_served(&self) -> bool {
         !self.sessions.is_empty() || self.opening > 0
+    }
+
+    /// Whether several may be opened at once for those who wait: of a source that is down each would be a login that fails.
+    fn takes_sessions(&self) -> bool {
+        self.took_last && self.sessions.iter().any(|session| !session.is_closing())
     }
 }
 
@@ -219,6 +227,7 @@ impl Pool {
     pub fn add(self: &Arc<Pool>, session: &Arc<Handle>) {
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
+        state.took_last = true;
         state.sessions.push(Seat {
             home: session.home,
             handle: session.clone(),
@@ -232,6 +241,7 @@ impl Pool {
     pub fn open_failed(self: &Arc<Pool>, fault: &Fault) {
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
+        state.took_last = false;
         let mut failed = Vec::new();
         if state.sessions.is_empty() {
             failed.extend(self.dequeue(&mut state));
@@ -267,6 +277,11 @@ impl Pool {
     pub fn give_back(self: &Arc<Pool>, jobs: Vec<Job>) {
         self.put_back(&mut self.state.lock(), jobs);
         self.kick();
+    }
+
+    /// A session was broken at its source, or by what it did not end there: whether that takes another one is to be seen.
+    pub fn doubt(&self) {
+        self.state.lock().took_last = false;
     }
 
     /// The source closed a session that had been open for a while: it has closed the others too.

@@ -131,10 +131,26 @@ impl Sharing {
             .map(|session| &session.handle)
     }
 
-    /// Whether sessions that are being opened will do for so many jobs: one serves all who wait, if it can pipeline; else each needs its own.
-    pub fn will_do_for(self, opening: usize, jobs: usize) -> bool {
-        let each = if self.pipelining { DEPTH_MAX } else { 1 };
-        opening * each >= jobs
+    /// Whether sessions that are being opened will do for the jobs that wait. `waiting`: of each, below how many requests it joins a session. Without
+    /// pipelining each needs its own. With it they wait for one, by which all of them learn whether the source is there; where that takes sessions, as
+    /// far as is known (`takes`), each counts for as much of one as it needs: who is slow for the whole, or over HTTP for a quarter.
+    pub fn will_do_for(
+        self,
+        opening: usize,
+        mut waiting: impl Iterator<Item = usize>,
+        takes: bool,
+    ) -> bool {
+        let mut places = opening * DEPTH_MAX;
+        waiting.all(|joins_below| {
+            let needed = match (self.pipelining, takes) {
+                (false, _) => DEPTH_MAX,
+                (true, true) => DEPTH_MAX / joins_below.max(1),
+                (true, false) => 1,
+            };
+            let has_place = needed <= places;
+            places = places.saturating_sub(needed);
+            has_place
+        })
     }
 }
 
@@ -229,6 +245,32 @@ mod tests {
             assert_eq!(sharing.joins_below(&call, &pace), depth);
             assert_eq!(sharing.joins_below(&query, &pace), DEPTH_MAX);
         }
+    }
+
+    /// Slow ones do not wait for one session one after the other: over tcp each needs its own, over HTTP a few share one. What is known of the source
+    /// decides whether these are opened side by side.
+    #[test]
+    fn slow_ones_count_for_as_much_of_a_session_as_they_need() {
+        let will_do = |pipelining, takes, opening, waiting: &[usize]| {
+            let need = Need::Tcp;
+            let sharing = Sharing {
+                pipelining,
+                need,
+                shares_calls: false,
+            };
+            sharing.will_do_for(opening, waiting.iter().copied(), takes)
+        };
+        let (fast, few, alone) = ([DEPTH_MAX; DEPTH_MAX + 1], [SLOW_DEPTH_MAX; 9], [0; 9]);
+        for takes in [true, false] {
+            assert!(!will_do(true, takes, 0, &fast[..1]));
+            assert!(will_do(true, takes, 1, &fast[1..]) && !will_do(true, takes, 1, &fast));
+            assert!(will_do(false, takes, 2, &fast[..2]) && !will_do(false, takes, 2, &fast[..3]));
+        }
+        assert!(will_do(true, true, 2, &few[..8]) && !will_do(true, true, 2, &few));
+        assert!(will_do(true, true, 2, &alone[..2]) && !will_do(true, true, 2, &alone[..3]));
+        assert!(!will_do(true, true, 1, &[DEPTH_MAX, 0]));
+        assert!(!will_do(true, true, 1, &[0, DEPTH_MAX]));
+        assert!(will_do(true, false, 1, &few) && will_do(true, false, 1, &alone));
     }
 
     /// Also in the first moment of a host, when everything is young.

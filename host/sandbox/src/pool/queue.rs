@@ -32,6 +32,11 @@ impl Queue {
         self.standing.front().map(|standing| &standing.job)
     }
 
+    /// In the order in which they are served.
+    pub fn iter(&self) -> impl Iterator<Item = &Job> {
+        self.standing.iter().map(|standing| &standing.job)
+    }
+
     /// In the turn behind that of its caller's last one, behind those of others who have this turn, too. Looks at all that wait, where none of them
     /// is the caller's.
     pub fn push(&mut self, job: Job) {

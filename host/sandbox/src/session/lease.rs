@@ -190,6 +190,7 @@ impl Lease {
         self.log(&end);
         if matches!(end, End::Broke(_) | End::Overdue) {
             self.suspect();
+            pool.doubt();
         }
         // With those that nobody waits for.
         let was_shared = self.in_flight.len() > 1;

@@ -49,6 +49,15 @@ pub async fn with_guest(wasm: &'static [u8]) -> TestSandbox {
     sandbox
 }
 
+/// A connector that hosts have.
+pub fn bundled(name: &str) -> &'static [u8] {
+    souk_plugins::bundle()
+        .iter()
+        .find(|(found, _)| *found == name)
+        .unwrap_or_else(|| panic!("no connector {name}"))
+        .1
+}
+
 pub async fn activate(sandbox: &Sandbox, wasm: impl Into<Bytes>) {
     let info = sandbox.load(wasm, Scope::Platform).await.unwrap();
     sandbox
