@@ -6,6 +6,13 @@ use souk_load::generator::Connection;
 
 use crate::measure::Competitor;
 
+/// Where a page has its rows, a calculation its number, and a chart its rows.
+const TOLD: [&str; 3] = [
+    "/data/response/data",
+    "/data/answer_value",
+    "/data/visualization/spec/data/values",
+];
+
 /// The first request of each has the rows, or the number, of the first competitor's.
 pub async fn agree(query: &str, competitors: &[&Competitor]) -> anyhow::Result<()> {
     let mut first: Option<Value> = None;
@@ -37,10 +44,13 @@ async fn answer(competitor: &Competitor) -> anyhow::Result<Value> {
         "answer {status}: {}",
         String::from_utf8_lossy(body)
     );
-    let mut body: Value = serde_json::from_slice(body)?;
-    let rows = body.pointer_mut("/data/response/data").map(Value::take);
-    let number = || body.pointer("/data/answer_value").cloned();
-    rows.or_else(number).context("no rows and no number")
+    told(body)
+}
+
+fn told(body: &[u8]) -> anyhow::Result<Value> {
+    let body: Value = serde_json::from_slice(body)?;
+    let told = TOLD.iter().find_map(|place| body.pointer(place));
+    told.cloned().context("no rows and no number")
 }
 
 /// 1 and 1.0 are the same number, and so is true, which is a number in MariaDB and none as the native handlers write it.
@@ -68,6 +78,23 @@ fn are_equal(one: &Value, other: &Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_is_told_is_found() {
+        let rows = json!([{"shirt": 1}]);
+        for (body, expected) in [
+            (json!({"data": {"response": {"data": rows}}}), &rows),
+            (json!({"data": {"answer_value": 7}}), &json!(7)),
+            (
+                json!({"data": {"visualization": {"spec": {"mark": "bar", "data": {"values": rows}}}}}),
+                &rows,
+            ),
+        ] {
+            let told = told(body.to_string().as_bytes()).expect("an answer");
+            assert_eq!(&told, expected);
+        }
+        assert!(told(br#"{"data":{}}"#).is_err());
+    }
 
     #[test]
     fn what_differs_is_seen() {

@@ -92,6 +92,60 @@ impl Page {
     }
 }
 
+pub struct Group {
+    pub shirt: i64,
+    pub active: bool,
+    pub goals: i64,
+}
+
+/// About what one group takes as JSON.
+const GROUP_BYTES: usize = 48;
+/// About as many as there are.
+const GROUPS_EXPECTED: usize = 64;
+
+/// The groups of a team, where a chart has its values; what else souk says of a chart is left out.
+pub struct Groups {
+    body: Vec<u8>,
+    integers: itoa::Buffer,
+}
+
+impl Groups {
+    pub fn begin() -> Groups {
+        let mut body = Vec::with_capacity(96 + GROUPS_EXPECTED * GROUP_BYTES);
+        body.extend_from_slice(br#"{"data":{"visualization":{"spec":{"data":{"values":["#);
+        Groups {
+            body,
+            integers: itoa::Buffer::new(),
+        }
+    }
+
+    pub fn group(&mut self, group: &Group) {
+        let active: &[u8] = match group.active {
+            true => br#","active":true,"goals":"#,
+            false => br#","active":false,"goals":"#,
+        };
+        self.body.extend_from_slice(br#"{"shirt":"#);
+        let shirt = self.integers.format(group.shirt);
+        self.body.extend_from_slice(shirt.as_bytes());
+        self.body.extend_from_slice(active);
+        let goals = self.integers.format(group.goals);
+        self.body.extend_from_slice(goals.as_bytes());
+        self.body.extend_from_slice(b"},");
+    }
+
+    pub fn finish(self) -> Response {
+        json(self.written())
+    }
+
+    fn written(mut self) -> Vec<u8> {
+        if self.body.last() == Some(&b',') {
+            self.body.pop();
+        }
+        self.body.extend_from_slice(b"]}}}}}");
+        self.body
+    }
+}
+
 pub fn number(answer_value: i64) -> Response {
     let mut body = Vec::with_capacity(64);
     body.extend_from_slice(br#"{"data":{"answer_value":"#);
@@ -110,4 +164,26 @@ pub fn value(query: Option<String>) -> i64 {
 
 fn json(body: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn groups_are_the_values_of_a_chart() {
+        let mut groups = Groups::begin();
+        for (active, goals) in [(false, 7), (true, 14)] {
+            groups.group(&Group {
+                shirt: 3,
+                active,
+                goals,
+            });
+        }
+        let body: Value = serde_json::from_slice(&groups.written()).expect("JSON");
+        let values = json!([{"shirt": 3, "active": false, "goals": 7}, {"shirt": 3, "active": true, "goals": 14}]);
+        let chart = json!({"visualization": {"spec": {"data": {"values": values}}}});
+        assert_eq!(body, json!({"data": chart}));
+    }
 }

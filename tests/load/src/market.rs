@@ -5,19 +5,23 @@ use std::path::PathBuf;
 use serde_json::json;
 use souk_tests::{Company, TestHost};
 
-use crate::servers::{SOURCES, Server};
+use crate::servers::{REAL, SOURCES, Server};
 use crate::{generator, queries};
 
 /// What is measured of each source. What begins with `file: ` reads a SQLite file, with `mariadb: ` a MariaDB, and so on; what has no name before
 /// it reads PostgreSQL.
-const OF_A_SOURCE: [&str; 4] = ["single row", "aggregate", "50 rows", "1,000 rows"];
+const OF_A_SOURCE: [&str; 5] = ["single row", "aggregate", GROUP_BY, "50 rows", "1,000 rows"];
+/// Of real servers only: what one that stands for an engine takes to group rows says nothing of that engine.
+pub const GROUP_BY: &str = "group-by";
 /// Reads nothing, so that what is left is the host, the sandbox and the ledger.
 pub const NO_DATABASE: &str = "no database";
 
 /// All queries, each with its source's name before it.
 pub fn queries() -> impl Iterator<Item = String> {
     let of = |source: &'static str| {
-        OF_A_SOURCE.map(|query| match source {
+        let is_measured = move |query: &&str| *query != GROUP_BY || REAL.contains(&source);
+        let measured = OF_A_SOURCE.into_iter().filter(is_measured);
+        measured.map(move |query| match source {
             "" => query.to_owned(),
             source => format!("{source}: {query}"),
         })
@@ -44,9 +48,11 @@ pub struct Market {
     host: Option<TestHost>,
 }
 
-/// What is published of one source: an aggregate and a feed.
+/// What is published of one source: an aggregate, a feed and, of a real server, a chart.
 struct Products {
     asset: String,
+    /// With the groups.
+    chart: Option<String>,
     /// Where the owner reads the feed.
     page: String,
     /// Where the buyer does, and with what.
@@ -149,6 +155,7 @@ impl Market {
                 .collect(),
             "50 rows" => vec![page("limit=50")],
             "1,000 rows" => vec![page("limit=1000")],
+            GROUP_BY => products.chart.as_deref().map(execute).into_iter().collect(),
             _ => vec![execute(&products.asset)],
         }
     }
@@ -165,16 +172,33 @@ async fn publish(server: &Server, seller: &Company, buyer: &Company) -> Products
     let endpoint = json!({"name": name, "slug": format!("{name}-players"), "source": table, "fields": fields,
                           "order_by": ["id"], "filters": ["id"], "max_limit": 1000});
     let endpoint = seller.endpoint(&connection, endpoint).await;
+    let chart = match REAL.contains(&server.source()) {
+        true => Some(chart(server, seller, &connection).await),
+        false => None,
+    };
     seller.publish(&asset, 1).await;
     seller.publish(&endpoint, 1).await;
     let purchase = buyer.buy(&endpoint).await;
     unlimit(buyer, &purchase.text("/data/endpoint_key/id")).await;
     Products {
         asset,
+        chart,
         page: format!("/companies/{}/endpoints/{endpoint}/execute", seller.id),
         feed: format!("/endpoints/v1/{}/{name}-players", seller.handle),
         feed_key: purchase.text("/data/endpoint_key/key"),
     }
+}
+
+/// Puts the groups of a team up for sale: of an asset that takes a parameter a chart is what has rows.
+async fn chart(server: &Server, seller: &Company, connection: &str) -> String {
+    let name = server.engine();
+    let drawn = json!({"mark": "bar", "x": "shirt", "y": "goals", "series": "active"});
+    let chart = json!({"asset_type": "VISUALIZATION", "result_type": "chart", "name": name, "slug": format!("{name}-shirts"),
+                       "sql_logic": queries::GROUPS.replace("$1", ":team"), "visualization": drawn,
+                       "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]});
+    let chart = seller.asset(connection, chart).await;
+    seller.publish(&chart, 1).await;
+    chart
 }
 
 /// A key's default limit is 1,000 requests an hour.
@@ -182,4 +206,19 @@ pub async fn unlimit(company: &Company, key: &str) {
     let path = company.path(&format!("/api-keys/{key}"));
     let limit = json!({"rate_limit": 1_000_000_000});
     company.client.patch(&path, limit).await.expect(200);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_asked_of_real_servers() {
+        let all: Vec<String> = queries().collect();
+        let groups = all.iter().filter(|query| parts(query).1 == GROUP_BY);
+        let groups: Vec<&str> = groups.map(String::as_str).collect();
+        assert_eq!(groups, ["group-by", "file: group-by", "mariadb: group-by"]);
+        // What else is asked is asked of all.
+        assert_eq!(all.len(), 1 + 4 * SOURCES.len() + REAL.len());
+    }
 }

@@ -8,10 +8,10 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::answers::{Page, number, value};
+use crate::answers::{Groups, Page, number, value};
 use souk_load::queries::Query;
 
-/// A client of one engine, on one thread: what the three routes ask it for.
+/// A client of one engine, on one thread: what the routes ask it for.
 pub trait Client: Send + Sync + 'static {
     /// The players of a query.
     fn players(
@@ -22,6 +22,11 @@ pub trait Client: Send + Sync + 'static {
 
     /// The goals of the team.
     fn goals(&self) -> impl Future<Output = anyhow::Result<i64>> + Send;
+
+    /// The team in groups, which real servers are asked for only (`market::GROUP_BY`).
+    fn groups(&self) -> impl Future<Output = anyhow::Result<Groups>> + Send {
+        std::future::ready(Err(anyhow::anyhow!("this engine is not asked for groups")))
+    }
 }
 
 pub fn router<C: Client>(client: C) -> Router {
@@ -51,11 +56,15 @@ pub fn router<C: Client>(client: C) -> Router {
     async fn aggregate<C: Client>(State(client): State<Arc<C>>) -> Response {
         client.goals().await.map_or_else(failed, number)
     }
+    async fn groups<C: Client>(State(client): State<Arc<C>>) -> Response {
+        client.groups().await.map_or_else(failed, Groups::finish)
+    }
     Router::new()
         .route("/single", get(single::<C>))
         .route("/page", get(page::<C>))
         .route("/page-of-rows", get(page_of_rows::<C>))
         .route("/aggregate", get(aggregate::<C>))
+        .route("/groups", get(groups::<C>))
         .route("/rows", get(rows::<C>))
         .with_state(Arc::new(client))
 }

@@ -4,7 +4,7 @@
 use mysql_async::prelude::Queryable;
 use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, Row, Value};
 
-use crate::answers::{Page, Player};
+use crate::answers::{Group, Groups, Page, Player};
 use crate::native::{Client, router, serve};
 use souk_load::queries::{self, Query, Texts};
 
@@ -49,6 +49,15 @@ fn add(mut page: Page, row: Row) -> Page {
     page
 }
 
+fn add_group(mut groups: Groups, row: Row) -> Groups {
+    groups.group(&Group {
+        shirt: integer(&row, 0),
+        active: integer(&row, 1) != 0,
+        goals: integer(&row, 2),
+    });
+    groups
+}
+
 struct MySql {
     pool: Pool,
     texts: Texts,
@@ -68,6 +77,14 @@ impl Client for MySql {
         let sql = self.texts.aggregate.as_str();
         let row: Option<Row> = connection.exec_first(sql, (queries::TEAM,)).await?;
         Ok(row.map_or(0, |row| integer(&row, 0)))
+    }
+
+    async fn groups(&self) -> anyhow::Result<Groups> {
+        let mut connection = self.pool.get_conn().await?;
+        let sql = self.texts.groups.as_str();
+        Ok(connection
+            .exec_fold(sql, (queries::TEAM,), Groups::begin(), add_group)
+            .await?)
     }
 }
 

@@ -10,7 +10,7 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use crate::answers::{self, Page, number, value};
+use crate::answers::{self, Group, Groups, Page, number, value};
 use crate::native::{failed, serve};
 use souk_load::queries;
 
@@ -30,6 +30,18 @@ fn page(rows: Vec<Row>) -> Response {
         });
     }
     page.finish()
+}
+
+fn grouped(rows: Vec<Row>) -> Response {
+    let mut groups = Groups::begin();
+    for row in &rows {
+        groups.group(&Group {
+            shirt: row.get(0),
+            active: row.get(1),
+            goals: row.get(2),
+        });
+    }
+    groups.finish()
 }
 
 /// A connection from a pool for each request; statements are prepared once per connection.
@@ -77,6 +89,14 @@ async fn serve_pooled(
         };
         run.await.map_or_else(failed, |row| number(row.get(0)))
     }
+    async fn groups(State(pool): State<deadpool_postgres::Pool>) -> Response {
+        let run = async {
+            let client = pool.get().await?;
+            let statement = client.prepare_cached(queries::GROUPS).await?;
+            anyhow::Ok(client.query(&statement, &[&queries::TEAM]).await?)
+        };
+        run.await.map_or_else(failed, grouped)
+    }
     async fn rows(
         State(pool): State<deadpool_postgres::Pool>,
         RawQuery(query): RawQuery,
@@ -91,6 +111,7 @@ async fn serve_pooled(
     let router = Router::new()
         .route("/single", get(single))
         .route("/aggregate", get(aggregate))
+        .route("/groups", get(groups))
         .route("/rows", get(rows))
         .with_state(pool);
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
@@ -105,6 +126,7 @@ struct Local {
     client: Client,
     single: Statement,
     aggregate: Statement,
+    groups: Statement,
     rows: Statement,
 }
 
@@ -119,6 +141,7 @@ pub fn run_local(url: &str, listener: std::net::TcpListener, threads: usize) -> 
             Ok(local_router(Arc::new(Local {
                 single: client.prepare(queries::SINGLE).await?,
                 aggregate: client.prepare(queries::AGGREGATE).await?,
+                groups: client.prepare(queries::GROUPS).await?,
                 rows: client.prepare(queries::ROWS).await?,
                 client,
             })))
@@ -138,6 +161,10 @@ fn local_router(local: Arc<Local>) -> Router {
             .await;
         row.map_or_else(failed, |row| number(row.get(0)))
     }
+    async fn groups(State(local): State<Arc<Local>>) -> Response {
+        let rows = local.client.query(&local.groups, &[&queries::TEAM]).await;
+        rows.map_or_else(failed, grouped)
+    }
     async fn rows(State(local): State<Arc<Local>>, RawQuery(query): RawQuery) -> Response {
         let rows = local.client.query(&local.rows, &[&value(query)]).await;
         rows.map_or_else(failed, page)
@@ -145,6 +172,7 @@ fn local_router(local: Arc<Local>) -> Router {
     Router::new()
         .route("/single", get(single))
         .route("/aggregate", get(aggregate))
+        .route("/groups", get(groups))
         .route("/rows", get(rows))
         .with_state(local)
 }

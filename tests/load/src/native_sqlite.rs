@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::routing::get;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::answers::{Page, Player, number, value};
+use crate::answers::{Group, Groups, Page, Player, number, value};
 use crate::native::{failed, serve};
 use souk_load::queries;
 
@@ -57,6 +57,23 @@ async fn aggregate() -> Response {
     goals.map_or_else(failed, number)
 }
 
+async fn groups() -> Response {
+    let written = with(|connection| {
+        let mut statement = connection.prepare_cached(queries::GROUPS)?;
+        let mut rows = statement.query([queries::TEAM])?;
+        let mut groups = Groups::begin();
+        while let Some(row) = rows.next()? {
+            groups.group(&Group {
+                shirt: row.get(0)?,
+                active: row.get(1)?,
+                goals: row.get(2)?,
+            });
+        }
+        Ok(groups)
+    });
+    written.map_or_else(failed, Groups::finish)
+}
+
 async fn rows(RawQuery(query): RawQuery) -> Response {
     players(queries::ROWS, value(query))
 }
@@ -71,6 +88,7 @@ pub fn run(path: &str, listener: std::net::TcpListener, threads: usize) -> anyho
             Ok(Router::new()
                 .route("/single", get(single))
                 .route("/aggregate", get(aggregate))
+                .route("/groups", get(groups))
                 .route("/rows", get(rows)))
         }
     })

@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde_json::json;
 use souk_load::generator;
+use souk_load::market;
 use souk_load::queries;
 use souk_load::servers::{Server, players};
 use souk_tests::{databricks, duckdb, snowflake, sqlserver, trino};
@@ -180,6 +181,7 @@ pub fn requests(what: &str) -> Vec<Vec<u8>> {
             .map(|id| generator::request("GET", &format!("/single?id={id}"), &[], ""))
             .collect(),
         "aggregate" => vec![generator::request("GET", "/aggregate", &[], "")],
+        market::GROUP_BY => vec![generator::request("GET", "/groups", &[], "")],
         "50 rows" => vec![generator::request("GET", "/rows?limit=50", &[], "")],
         "1,000 rows" => vec![generator::request("GET", "/rows?limit=1000", &[], "")],
         _ => Vec::new(),

@@ -1,4 +1,4 @@
-//! The dataset, 200,000 players in teams of 5,000, and the four queries, the same for souk and for the native handlers.
+//! The dataset, 200,000 players in teams of 5,000, and the five queries, the same for souk and for the native handlers.
 
 pub const SCHEMA: &str = "
     CREATE TABLE players (
@@ -77,6 +77,8 @@ pub const ROWS: &str =
 pub const TEAM: &str = "Team 7";
 /// What a seller writes for the aggregate.
 pub const ASSET_SQL: &str = "SELECT sum(goals) AS goals FROM players WHERE team = :team";
+/// 5,000 rows in 62 groups. The numbers are whole, so that they are the same in whatever order an engine adds them up.
+pub const GROUPS: &str = "SELECT id % 31 AS shirt, active, sum(goals) AS goals FROM players WHERE team = $1 GROUP BY shirt, active ORDER BY shirt, active";
 
 /// Of which the one value is a number.
 #[derive(Clone, Copy)]
@@ -93,17 +95,19 @@ pub struct Texts {
     pub page: String,
     pub rows: String,
     pub aggregate: String,
+    pub groups: String,
 }
 
 impl Texts {
     pub fn with(placeholder: &str) -> Texts {
-        let [single, page, rows, aggregate] =
-            [SINGLE, PAGE, ROWS, AGGREGATE].map(|sql| sql.replace("$1", placeholder));
+        let [single, page, rows, aggregate, groups] =
+            [SINGLE, PAGE, ROWS, AGGREGATE, GROUPS].map(|sql| sql.replace("$1", placeholder));
         Texts {
             single,
             page,
             rows,
             aggregate,
+            groups,
         }
     }
 
@@ -125,4 +129,29 @@ impl Texts {
 /// Which rows are asked for one by one.
 pub fn ids() -> impl Iterator<Item = u32> {
     (0..1000).map(|i| i * 199 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::Connection;
+
+    /// All rows of a team meet in groups, which come in an order that is told.
+    #[test]
+    fn a_team_is_grouped() {
+        let file = Connection::open_in_memory().expect("a database");
+        file.execute_batch(SQLITE_SCHEMA).expect("the dataset");
+        let mut statement = file.prepare(GROUPS).expect("a statement");
+        let mut rows = statement.query([TEAM]).expect("rows");
+        let mut groups: Vec<(i64, bool, i64)> = Vec::new();
+        while let Some(row) = rows.next().expect("a row") {
+            let value = |place| row.get::<usize, i64>(place).expect("a number");
+            groups.push((value(0), value(1) != 0, value(2)));
+        }
+        assert_eq!(groups.len(), 62);
+        assert!(groups.is_sorted());
+        // Seven goals each.
+        let goals: i64 = groups.iter().map(|(_, _, goals)| goals).sum();
+        assert_eq!(goals, 7 * 5_000);
+    }
 }
