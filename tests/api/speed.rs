@@ -53,7 +53,7 @@ async fn on(store: &str) -> (TestHost, String) {
     }
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
+pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
 }

@@ -2,8 +2,10 @@
 
 mod data;
 mod questions;
+mod speed;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, TryStreamExt as _};
@@ -15,7 +17,7 @@ use self::data::{INDEXES, TABLES, cells, rows};
 use crate::files_source::{archive, put_to_work};
 use crate::{host, unique};
 
-/// Questions of which the rows of `SCALE` have nothing to say are few.
+/// Questions of which the rows have nothing to say are few.
 const ANSWERED_MIN: usize = 20;
 
 /// The rows of an answer, in an order of their own: questions order theirs by what may tie.
@@ -26,13 +28,25 @@ fn sorted(mut rows: Rows) -> Rows {
     rows
 }
 
-/// What souk's own path answers to a question, whole and in one page.
-async fn asked(seller: &Company, connection: &str, sql: &str, columns: &[String]) -> Rows {
+/// A question, and where souk is asked it.
+struct Asked {
+    sql: String,
+    path: String,
+}
+
+/// Makes an endpoint of a question, which answers it whole and in one page.
+async fn put_up(seller: &Company, connection: &str, sql: String, columns: &[String]) -> Asked {
     let fields: Vec<_> = columns.iter().map(|name| json!({"name": name})).collect();
-    let definition = json!({"slug": unique("question"), "sql_logic": sql, "fields": fields, "order_by": [columns[0]], "max_limit": 10_000});
+    let definition = json!({"slug": unique("question"), "sql_logic": sql, "fields": fields, "order_by": [columns[0]], "max_limit": 10_000,
+                            "timeout_ms": 60_000});
     let endpoint = seller.endpoint(connection, definition).await;
     let path = seller.path(&format!("/endpoints/{endpoint}/execute?limit=10000"));
-    let request = seller.client.request(reqwest::Method::GET, &path);
+    Asked { sql, path }
+}
+
+/// What souk's own path answers to a question.
+async fn answer(seller: &Company, asked: &Asked) -> String {
+    let request = seller.client.request(reqwest::Method::GET, &asked.path);
     let answer = request
         .header("accept", "text/csv")
         .send()
@@ -40,10 +54,8 @@ async fn asked(seller: &Company, connection: &str, sql: &str, columns: &[String]
         .expect("an answer");
     let status = answer.status();
     let text = answer.text().await.expect("text");
-    assert_eq!(status, 200, "{sql}: {text}");
-    let mut lines = text.lines().map(cells);
-    assert_eq!(lines.next().as_deref(), Some(columns), "{sql}");
-    sorted(lines.collect())
+    assert_eq!(status, 200, "{}: {text}", asked.sql);
+    text
 }
 
 /// Either the same text or the same number, but for what adding floats up in another order makes of their last digits.
@@ -66,20 +78,25 @@ fn near(ours: &str, theirs: &str) -> bool {
     ours == theirs || number(ours).zip(number(theirs)).is_some_and(within)
 }
 
-/// Asks all questions of both, and compares.
+/// Asks all questions of both, and compares. They can be asked again.
 async fn agree(
     seller: &Company,
     connection: &str,
     question: fn(i32) -> String,
     same: fn(&str, &str) -> bool,
     native: impl AsyncFn(&str) -> (Vec<String>, Rows),
-) {
+) -> Vec<Asked> {
+    let mut all = Vec::new();
     let mut answered = 0;
     for number in 1..=questions::COUNT {
         let sql = question(number);
         let (columns, theirs) = native(&sql).await;
         let theirs = sorted(theirs);
-        let ours = asked(seller, connection, &sql, &columns).await;
+        let asked = put_up(seller, connection, sql, &columns).await;
+        let text = answer(seller, &asked).await;
+        let mut lines = text.lines().map(cells);
+        assert_eq!(lines.next(), Some(columns), "question {number}");
+        let ours = sorted(lines.collect());
         let row = |(ours, theirs): (&Vec<String>, &Vec<String>)| {
             let mut cells = ours.iter().zip(theirs);
             ours.len() == theirs.len() && cells.all(|(ours, theirs)| same(ours, theirs))
@@ -88,8 +105,10 @@ async fn agree(
         assert_eq!(other, None, "question {number}");
         assert_eq!(ours.len(), theirs.len(), "question {number}");
         answered += usize::from(theirs.iter().flatten().any(|cell| !cell.is_empty()));
+        all.push(asked);
     }
     assert!(answered >= ANSWERED_MIN, "only {answered} have an answer");
+    all
 }
 
 /// The tables in a database of PostgreSQL's, and a client of it.
@@ -129,11 +148,9 @@ async fn postgres_answers_tpch_to_the_last_digit() {
     agree(&seller, &connection, questions::question, equal, native).await;
 }
 
-#[tokio::test]
-async fn a_sqlite_file_answers_tpch_as_sqlite_does() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("tpch.db");
-    let mut db = rusqlite::Connection::open(&path).expect("a database");
+/// The tables in a file of SQLite's, and a connection to it.
+fn in_sqlite(path: &Path) -> rusqlite::Connection {
+    let mut db = rusqlite::Connection::open(path).expect("a database");
     let loaded = db.transaction().expect("a transaction");
     for ((name, columns), rows) in TABLES.iter().zip(rows()) {
         loaded
@@ -153,31 +170,42 @@ async fn a_sqlite_file_answers_tpch_as_sqlite_does() {
     loaded.execute_batch(&INDEXES.join(";")).expect("indexes");
     loaded.commit().expect("rows");
     db.execute_batch("ANALYZE").expect("statistics");
+    db
+}
+
+/// As text. A statement that is asked again is not planned again.
+fn told_by_sqlite(db: &rusqlite::Connection, sql: &str) -> (Vec<String>, Rows) {
+    let mut statement = db.prepare_cached(sql).expect("a statement");
+    let columns: Vec<String> = statement
+        .column_names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let mut found = statement.query([]).expect("rows");
+    let mut rows = Rows::new();
+    while let Some(row) = found.next().expect("a row") {
+        let cell = |place| match row.get_ref_unwrap(place) {
+            ValueRef::Null => String::new(),
+            ValueRef::Integer(number) => number.to_string(),
+            // With a point, by which a float is known here.
+            ValueRef::Real(number) => format!("{number:?}"),
+            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            ValueRef::Blob(_) => panic!("a blob"),
+        };
+        rows.push((0..columns.len()).map(cell).collect());
+    }
+    (columns, rows)
+}
+
+#[tokio::test]
+async fn a_sqlite_file_answers_tpch_as_sqlite_does() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tpch.db");
+    let db = in_sqlite(&path);
     let seller = host().await.company(&unique("tpch")).await;
     let file = std::fs::read(&path).expect("the file");
     let connection = seller.sqlite("tpch.db", file).await;
-    let native = async |sql: &str| {
-        let mut statement = db.prepare(sql).expect("a statement");
-        let columns: Vec<String> = statement
-            .column_names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        let mut found = statement.query([]).expect("rows");
-        let mut rows = Rows::new();
-        while let Some(row) = found.next().expect("a row") {
-            let cell = |place| match row.get_ref_unwrap(place) {
-                ValueRef::Null => String::new(),
-                ValueRef::Integer(number) => number.to_string(),
-                // With a point, by which a float is known here.
-                ValueRef::Real(number) => format!("{number:?}"),
-                ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                ValueRef::Blob(_) => panic!("a blob"),
-            };
-            rows.push((0..columns.len()).map(cell).collect());
-        }
-        (columns, rows)
-    };
+    let native = async |sql: &str| told_by_sqlite(&db, sql);
     agree(&seller, &connection, questions::for_sqlite, same, native).await;
 }
 

@@ -12,7 +12,7 @@ use tpchgen::generators::{
 };
 
 /// 60,000 lines of 15,000 orders.
-pub const SCALE: f64 = 0.01;
+const SCALE: f64 = 0.01;
 /// The tables, with types that every engine knows.
 pub const TABLES: [(&str, &str); 8] = [
     (
@@ -64,32 +64,41 @@ pub const INDEXES: [&str; 3] = [
     "CREATE INDEX supplies_of ON partsupp (ps_suppkey)",
 ];
 
+/// How large the tables are: as tests have them, where nobody asks for another scale.
+pub fn scale() -> f64 {
+    match std::env::var("SOUK_TPCH_SCALE") {
+        Ok(text) => text.parse().expect("SOUK_TPCH_SCALE is a number"),
+        Err(_) => SCALE,
+    }
+}
+
 /// The rows of each table in the order of `TABLES`, as CSV without a header.
 pub fn rows() -> &'static [String; 8] {
     static ROWS: OnceLock<[String; 8]> = OnceLock::new();
     ROWS.get_or_init(|| {
+        let scale = scale();
         [
-            lines(RegionGenerator::new(SCALE, 1, 1).iter().map(RegionCsv::new)),
-            lines(NationGenerator::new(SCALE, 1, 1).iter().map(NationCsv::new)),
-            lines(PartGenerator::new(SCALE, 1, 1).iter().map(PartCsv::new)),
+            lines(RegionGenerator::new(scale, 1, 1).iter().map(RegionCsv::new)),
+            lines(NationGenerator::new(scale, 1, 1).iter().map(NationCsv::new)),
+            lines(PartGenerator::new(scale, 1, 1).iter().map(PartCsv::new)),
             lines(
-                SupplierGenerator::new(SCALE, 1, 1)
+                SupplierGenerator::new(scale, 1, 1)
                     .iter()
                     .map(SupplierCsv::new),
             ),
             lines(
-                PartSuppGenerator::new(SCALE, 1, 1)
+                PartSuppGenerator::new(scale, 1, 1)
                     .iter()
                     .map(PartSuppCsv::new),
             ),
             lines(
-                CustomerGenerator::new(SCALE, 1, 1)
+                CustomerGenerator::new(scale, 1, 1)
                     .iter()
                     .map(CustomerCsv::new),
             ),
-            lines(OrderGenerator::new(SCALE, 1, 1).iter().map(OrderCsv::new)),
+            lines(OrderGenerator::new(scale, 1, 1).iter().map(OrderCsv::new)),
             lines(
-                LineItemGenerator::new(SCALE, 1, 1)
+                LineItemGenerator::new(scale, 1, 1)
                     .iter()
                     .map(LineItemCsv::new),
             ),

@@ -4,13 +4,13 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use regex::{Captures, Regex};
 
-use super::data::SCALE;
+use super::data::scale;
 
 pub const COUNT: i32 = 22;
 
 /// The values of a question's parameters, in their order.
 fn values(number: i32) -> Vec<String> {
-    let fraction = (0.0001 / SCALE).to_string();
+    let fraction = (0.0001 / scale()).to_string();
     let values: &[&str] = match number {
         1 => &["90"],
         2 => &["15", "BRASS", "EUROPE"],
