@@ -61,6 +61,7 @@ impl Pool {
                 // Served by another thread this time; the next request finds a session of its own.
                 if !local
                     && state.opening == 0
+                    && state.may_open(now_us)
                     && self
                         .sharing
                         .is_worth_one_here(&state.sessions, home, &self.foreign)
@@ -156,6 +157,10 @@ impl Pool {
         if let Some(session) = sharing.session_for(&state.sessions, home, now_us, joins_below) {
             return Place::On(session.clone());
         }
+        // Who waits is served by those that are there, or by the one that is being opened.
+        if !state.may_open(now_us) {
+            return Place::Wait;
+        }
         let queued = state.queue.iter().map(|job| job.joins_below);
         let waiting = queued.chain(is_new.then_some(joins_below));
         if sharing.will_do_for(state.opening, waiting, state.takes_sessions()) {
@@ -175,7 +180,9 @@ impl Pool {
             Ok(runtime) => open(&runtime, self.clone(), permit, home()),
             Err(_) => match &self.shared.runtime {
                 Some(runtime) => open(runtime, self.clone(), permit, 0),
-                None => self.open_failed(&shutting_down()),
+                None => {
+                    self.open_failed(&shutting_down());
+                }
             },
         }
     }

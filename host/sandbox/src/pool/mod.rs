@@ -5,8 +5,10 @@
 //! thread: then it never changes threads. With `pipelining` a request joins a session whose oldest
 //! request is young, so that many clients share few backends and few system calls; a session that
 //! is busy with something slow takes no more, over HTTP few more. Sessions that slow ones need are opened
-//! side by side, from a source that takes them; one at a time from one that has yet to show that it does.
+//! side by side, from a source that takes them; one at a time from one that has yet to show that it does. One
+//! that refuses a session is left alone for a pause (`backoff`), as long as others serve whoever waits.
 
+mod backoff;
 mod breaker;
 mod dispatch;
 mod gauge;
@@ -31,6 +33,7 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use souk_outbound::Trust;
 
+use backoff::Backoff;
 use breaker::Breaker;
 use gauge::Waits;
 pub(crate) use gauge::{Gauge, Permit};
@@ -124,6 +127,7 @@ struct State {
     opening: usize,
     /// The source took the last session that was to be opened, and has broken none since.
     took_last: bool,
+    backoff: Backoff,
     queue: Queue,
 }
 
@@ -136,6 +140,12 @@ impl State {
     /// Whether several may be opened at once for those who wait: of a source that is down each would be a login that fails.
     fn takes_sessions(&self) -> bool {
         self.took_last && self.sessions.iter().any(|session| !session.is_closing())
+    }
+
+    /// Whether one may be opened now: the source is not left alone. Where it is there are sessions, or one is being opened (see `is_served`).
+    fn may_open(&self, now_us: u64) -> bool {
+        let has_sessions = !self.sessions.is_empty();
+        self.backoff.allows(self.opening, has_sessions, now_us)
     }
 }
 
@@ -228,6 +238,7 @@ impl Pool {
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
         state.took_last = true;
+        state.backoff.taken();
         state.sessions.push(Seat {
             home: session.home,
             handle: session.clone(),
@@ -237,11 +248,14 @@ impl Pool {
         self.settle(session);
     }
 
-    /// A session could not be opened. Those who waited for it hear why, unless others can serve them.
-    pub fn open_failed(self: &Arc<Pool>, fault: &Fault) {
+    /// A session could not be opened. Those who waited for it hear why, unless others can serve them. Returns after what time
+    /// another one may be opened while those are there: who still waits then has to be looked after ([`Pool::kick`]), by the keeper at the latest.
+    pub fn open_failed(self: &Arc<Pool>, fault: &Fault) -> Duration {
+        let now_us = self.shared.micros(Instant::now());
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
         state.took_last = false;
+        let pause = state.backoff.refused(now_us);
         let mut failed = Vec::new();
         if state.sessions.is_empty() {
             failed.extend(self.dequeue(&mut state));
@@ -256,6 +270,7 @@ impl Pool {
             self.answer(&job, Err(fault.clone()), None);
         }
         self.kick();
+        pause
     }
 
     /// A session is over: nothing is given to it from now on. Jobs that it had not submitted, and

@@ -10,7 +10,10 @@ mod open;
 mod outgoing;
 mod wire;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::runtime::Handle as Runtime;
 
@@ -37,7 +40,14 @@ async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
     match opened {
         Err(fault) => {
             log_failure(&pool, &fault);
-            opening.failed(permit, &fault);
+            let pause = opening.failed(permit, &fault);
+            // Whoever waits then has another one opened. Nothing is kept for that.
+            let waiting = Arc::downgrade(&pool);
+            drop(pool);
+            tokio::time::sleep(pause).await;
+            if let Some(pool) = waiting.upgrade() {
+                pool.kick();
+            }
         }
         Ok(session) => {
             let handle = Handle::new(home, pool.shared.micros(Instant::now()));
@@ -82,12 +92,15 @@ impl Opening {
         self.0 = None;
     }
 
-    fn failed(mut self, permit: Permit, fault: &Fault) {
-        if let Some(pool) = self.0.take() {
-            pool.open_failed(fault);
-            drop(permit);
-            pool.made_room();
-        }
+    /// Returns how long the source is left alone now.
+    fn failed(mut self, permit: Permit, fault: &Fault) -> Duration {
+        let Some(pool) = self.0.take() else {
+            return Duration::ZERO;
+        };
+        let pause = pool.open_failed(fault);
+        drop(permit);
+        pool.made_room();
+        pause
     }
 }
 
