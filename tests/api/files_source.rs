@@ -1,14 +1,12 @@
 //! Files as a source, through the connector `files`. It takes many minutes to build, so that debug builds do not bundle it: these tests put it to
 //! work as an operator does, and are run by `tests/run --all-engines`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use souk_tests::{Company, PgCluster};
 use tokio::sync::OnceCell;
 
 use crate::league::{DIGITS, League};
-use crate::voids::{books, until};
+use crate::numbers::{Numbers, PAIRS, ROWS};
 use crate::{host, unique};
 
 const SOLD: League = League {
@@ -245,76 +243,21 @@ async fn real_files_are_only_read() {
     assert!(text.contains("says no format that is known here"), "{text}");
 }
 
-/// Ten thousand million pairs of rows, which are compared, and which are added up. Each takes a minute and more; with the default it does not.
-const ENDLESS: [&str; 2] = [
-    "SELECT count(*) FROM t a, t b WHERE a.n < :rows AND b.n < :rows AND a.n * b.n % 7 = 8",
-    "SELECT sum(a.n * b.n % 7) FROM t a CROSS JOIN t b WHERE a.n < :rows AND b.n < :rows",
-];
-const ROWS: u32 = 100_000;
-const PRICE: i64 = 3;
-
-/// A seller of a hundred thousand numbers and a buyer with a hundred credits, who has asked for the greatest one: its asset. The file is open by then, and
-/// read.
-struct Numbers {
-    seller: Company,
-    connection: String,
-    buyer: Company,
-    greatest: String,
+/// A seller of the numbers in a CSV.
+async fn numbers() -> Numbers {
+    put_to_work().await;
+    let lines: String = (0..ROWS).map(|n| format!("{n}\n")).collect();
+    let file = format!("n\n{lines}").into_bytes();
+    Numbers::sold(host().await, "files", "t.csv", file).await
 }
-
-impl Numbers {
-    async fn sold() -> Numbers {
-        let numbers: String = (0..ROWS).map(|n| format!("{n}\n")).collect();
-        let (seller, connection) = seller("t.csv", format!("n\n{numbers}").into_bytes()).await;
-        let greatest = json!({"sql_logic": "SELECT max(n) FROM t"});
-        let greatest = seller.asset(&connection, greatest).await;
-        seller.publish(&greatest, PRICE as u64).await;
-        let numbers = Numbers {
-            seller,
-            connection,
-            buyer: host().await.buyer(&unique("reader"), 100).await,
-            greatest,
-        };
-        numbers.are_answered().await;
-        numbers
-    }
-
-    async fn are_answered(&self) {
-        let begun = Instant::now();
-        let answer = self.buyer.execute(&self.greatest, json!({})).await;
-        assert_eq!(answer.expect(200).at("/data/answer_value"), ROWS - 1);
-        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
-    }
-
-    /// An asset of this statement, which may take so long.
-    async fn asset(&self, sql: &str, timeout_ms: u32) -> String {
-        let asset = json!({"sql_logic": sql, "timeout_ms": timeout_ms,
-            "parameters": [{"name": "rows", "type": "integer", "default": 2}]});
-        let asset = self.seller.asset(&self.connection, asset).await;
-        self.seller.publish(&asset, PRICE as u64).await;
-        asset
-    }
-}
-
-/// A loaded machine gets ten times as long as it takes.
-const SOON: Duration = Duration::from_secs(10);
 
 /// A statement that does not end ends with the time that it has, and costs nothing. The next one is answered at once.
 #[tokio::test]
 #[ignore = "needs the connector `files`: tests/run --all-engines"]
 async fn real_files_stop_in_time() {
-    let numbers = Numbers::sold().await;
-    let buyer = &numbers.buyer;
-    for sql in ENDLESS {
-        let asset = numbers.asset(sql, 2_000).await;
-        let before = books(&buyer.client, buyer).await;
-        let begun = Instant::now();
-        let late = buyer.execute(&asset, json!({"rows": ROWS})).await;
-        let took = begun.elapsed();
-        let late = late.expect_error(504, "EXECUTION_TIMEOUT");
-        assert_eq!(late.at("/error/details/charged"), false, "{}", late.body);
-        assert!(took < Duration::from_secs(2) + SOON, "{sql}: {took:?}");
-        assert_eq!(books(&buyer.client, buyer).await, before, "{sql}");
+    let numbers = numbers().await;
+    for sql in PAIRS {
+        numbers.are_late(sql).await;
         numbers.are_answered().await;
     }
 }
@@ -324,21 +267,10 @@ async fn real_files_stop_in_time() {
 #[tokio::test]
 #[ignore = "needs the connector `files`: tests/run --all-engines"]
 async fn real_files_stop_for_a_caller_who_hangs_up() {
-    let numbers = Numbers::sold().await;
-    let buyer = &numbers.buyer;
-    for sql in ENDLESS {
-        let asset = numbers.asset(sql, 60_000).await;
-        let (balance, held, charges) = books(&buyer.client, buyer).await;
-        let asked = {
-            let (buyer, asset) = (buyer.clone(), asset.clone());
-            let rows = json!({"rows": ROWS});
-            tokio::spawn(async move { buyer.execute(&asset, rows).await })
-        };
-        until(&buyer.client, buyer, (balance - PRICE, PRICE, charges)).await;
-        asked.abort();
-        let since = Instant::now();
-        until(&buyer.client, buyer, (balance, held, charges)).await;
-        assert!(since.elapsed() < SOON, "{sql}: {:?}", since.elapsed());
+    let numbers = numbers().await;
+    for sql in PAIRS {
+        let asked = numbers.asked(sql).await;
+        numbers.hang_up(asked).await;
         numbers.are_answered().await;
     }
 }

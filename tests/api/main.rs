@@ -42,6 +42,7 @@ mod league;
 mod limits;
 mod mariadb_source;
 mod maturity;
+mod numbers;
 mod operators;
 mod pages;
 mod paid_faults;

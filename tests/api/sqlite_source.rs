@@ -1,7 +1,12 @@
 //! A SQLite file as a source, through the file connector.
 
-use serde_json::json;
+use std::time::{Duration, Instant};
 
+use serde_json::json;
+use souk_tests::TestHost;
+use souk_tests::process::free_port;
+
+use crate::numbers::{Numbers, PAIRS, ROWS, SOON};
 use crate::pages::sqlite_file;
 use crate::{host, unique};
 
@@ -263,6 +268,80 @@ async fn an_endless_statement_ends_at_the_deadline() {
             .at("/data/answer_value"),
         3
     );
+}
+
+/// Rows that are compared, rows that are added up, and one function, within which SQLite does not look at the time.
+const ENDLESS: [&str; 3] = [
+    PAIRS[0],
+    PAIRS[1],
+    "SELECT instr(hex(zeroblob(:rows * 5)), hex(zeroblob(:rows * 5 / 2)) || '1')",
+];
+
+/// A host of a test's own, on which nobody else computes, and where it tells what its sessions do.
+async fn watched() -> (TestHost, String) {
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let host = TestHost::builder().arg("--metrics-listen", &metrics);
+    (host.start().await, metrics)
+}
+
+/// A seller of the numbers in a SQLite file.
+async fn numbers(host: &TestHost) -> Numbers {
+    let sql = format!(
+        "CREATE TABLE t (n INTEGER); \
+         WITH RECURSIVE s(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < {ROWS} - 1) INSERT INTO t SELECT n FROM s"
+    );
+    Numbers::sold(host, "sqlite", "t.db", sqlite_file(&sql).await).await
+}
+
+/// Waits until a session is at work, or none.
+async fn until_at_work(metrics: &str, wanted: bool) {
+    let since = Instant::now();
+    loop {
+        let text = reqwest::get(format!("http://{metrics}/metrics")).await;
+        let text = text.expect("metrics").text().await.expect("a text");
+        let count = |name: &str| {
+            let mut lines = text.lines();
+            lines
+                .find_map(|line| line.strip_prefix(name))
+                .expect("the metric")
+        };
+        let (open, idle) = (
+            count("souk_sandbox_sessions_open "),
+            count("souk_sandbox_sessions_idle "),
+        );
+        if (open != idle) == wanted {
+            return;
+        }
+        assert!(since.elapsed() < SOON, "{open} are open, {idle} idle");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A statement that does not end ends with the time that it has, and costs nothing: its session is free, and the next one is answered at once.
+#[tokio::test]
+async fn a_sqlite_file_stops_in_time() {
+    let (host, metrics) = watched().await;
+    let numbers = numbers(&host).await;
+    for sql in ENDLESS {
+        numbers.are_late(sql).await;
+        until_at_work(&metrics, false).await;
+        numbers.are_answered().await;
+    }
+}
+
+/// A caller who hangs up in the middle of it pays nothing, and has nothing held long before the statement's time is over: the session is free, and what
+/// is asked next is answered. What nobody waits for is computed no more: `host/sandbox/tests/sqlite.rs`.
+#[tokio::test]
+async fn a_sqlite_file_stops_for_a_caller_who_hangs_up() {
+    let (host, metrics) = watched().await;
+    let numbers = numbers(&host).await;
+    for sql in ENDLESS {
+        let asked = numbers.asked(sql).await;
+        until_at_work(&metrics, true).await;
+        numbers.hang_up(asked).await;
+        until_at_work(&metrics, false).await;
+        numbers.are_answered().await;
+    }
 }
 
 /// `ID` and `id` are one column to SQLite, in a statement and in a table.
