@@ -155,6 +155,41 @@ async fn values_of_trino_leave_to_the_last_digit() {
     EXACT.leaves(&seller, &connection).await;
 }
 
+/// A text that writes may be saved by nobody; one that the host does not see through is not sent, and whatever is sent is asked in a transaction that
+/// only reads.
+#[tokio::test]
+async fn trino_refuses_what_writes() {
+    const BEGIN: &str = "START TRANSACTION READ ONLY";
+    const COUNT: &str = "SELECT COUNT(*) AS n FROM matches";
+    let server = Trino::start().await;
+    let (seller, connection) = seller(&server).await;
+    for text in [
+        "DELETE FROM matches",
+        "WITH a AS (SELECT 1) INSERT INTO matches SELECT * FROM a",
+        "SELECT 1; DELETE FROM matches",
+        "EXECUTE IMMEDIATE 'DELETE FROM matches'",
+        "CALL system.runtime.kill_query('20261125_120000_00000_souk1')",
+    ] {
+        let path = seller.path("/assets");
+        let fields = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "writes", "result_type": "number", "sql_logic": text});
+        seller.client.post(&path, fields).await.expect(400);
+    }
+    // It would change what its session may, of which a transaction keeps nobody.
+    let text = "WITH SESSION query_max_run_time = '100d' SELECT COUNT(*) AS n FROM matches";
+    let changes = seller.asset(&connection, json!({"sql_logic": text})).await;
+    let refused = seller.execute(&changes, json!({})).await;
+    let told = refused.at("/error/details/fault_code");
+    assert_eq!(told, "read_only", "{}", refused.body);
+    let count = seller.asset(&connection, json!({"sql_logic": COUNT})).await;
+    let left = seller.execute(&count, json!({})).await.expect(200);
+    assert_eq!(left.at("/data/answer_value"), 100);
+    let asked = server.requests();
+    let sent: Vec<&str> = (asked.iter())
+        .filter_map(|line| line.strip_prefix("POST "))
+        .collect();
+    assert_eq!(sent, [BEGIN, COUNT, "ROLLBACK"], "{asked:?}");
+}
+
 /// Moments that are kept on another clock than UTC's are the same moments, and clocks without a zone claim none.
 #[tokio::test]
 async fn zones_of_trino_do_not_count() {
