@@ -173,6 +173,42 @@ async fn real_clickhouse_zones_do_not_count() {
     }
 }
 
+/// What a statement makes of a moment is in the server's zone throughout, and in UTC where it says so. Asked for another zone the server would compute in
+/// that with some functions only (decision 77).
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn real_clickhouse_computes_in_its_own_zone() {
+    let server = ClickHouse::start_in("Asia/Tokyo");
+    let database = server.database(&[
+        "CREATE TABLE shifts (own DateTime, fine DateTime64(6)) ENGINE = MergeTree ORDER BY own",
+        "INSERT INTO shifts SELECT toDateTime('2026-01-01 15:00:00', 'UTC'), toDateTime64('2026-01-01 15:00:00.5', 6, 'UTC') FROM numbers(1)",
+    ]);
+    let seller = host().await.company(&unique("clickhouse")).await;
+    let connection = seller.clickhouse(&server, &database).await;
+    for at in ["own", "fine"] {
+        for (zone, morning, said) in [
+            (
+                "",
+                "'2026-01-02 00:00:00'",
+                "2026-01-02 0 2026-01-02 00:00:00 1",
+            ),
+            (
+                ", 'UTC'",
+                "toDateTime('2026-01-02 00:00:00', 'UTC')",
+                "2026-01-01 15 2026-01-01 00:00:00 0",
+            ),
+        ] {
+            let sql = format!(
+                "SELECT concat(toString(toDate({at}{zone})), ' ', toString(toHour({at}{zone})), ' ', toString(toStartOfDay({at}{zone})), ' ', toString({at} >= {morning})) AS said FROM shifts"
+            );
+            let asset = json!({"result_type": "string", "sql_logic": sql});
+            let asset = seller.asset(&connection, asset).await;
+            let answer = seller.execute(&asset, json!({})).await.expect(200);
+            assert_eq!(answer.at("/data/answer_value"), said, "{sql}");
+        }
+    }
+}
+
 /// Waits until so many statements run at the server that have this in them.
 async fn until(server: &ClickHouse, what: &str, running: &str) {
     let processes = format!(
