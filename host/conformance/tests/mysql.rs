@@ -76,6 +76,51 @@ async fn a_password_is_said_once() {
     }
 }
 
+/// The two ways of MariaDB's own: a proof by `mysql_native_password`, a signature by `ed25519`. Both let in who knows the password, within TLS and
+/// without, and say of another one that it is wrong.
+#[tokio::test]
+async fn a_mariadb_is_shown_a_proof() {
+    let server = MariaDb::shared();
+    let database = server.database("");
+    let quoted = PASSWORD.replace('\'', "''");
+    server.admin(&format!(
+        "CREATE OR REPLACE USER native IDENTIFIED VIA mysql_native_password USING PASSWORD('{quoted}');
+         CREATE OR REPLACE USER signed IDENTIFIED VIA ed25519 USING PASSWORD('{quoted}');
+         GRANT SELECT ON {database}.* TO native, signed"
+    ));
+    for tls in [TlsMode::Disable, TlsMode::VerifyFull] {
+        let place = Place::Tcp {
+            host: "127.0.0.1".to_owned(),
+            port: server.port,
+            tls,
+            ca_pem: Some(server.ca_pem.clone()),
+        };
+        let ask = async |user: &str, password: &str| {
+            let subject = loaded(place.clone(), [user, password, &database]).await;
+            let query = Query {
+                text: "SELECT CURRENT_USER()".into(),
+                parameters: Vec::new(),
+                limits: Limits::new(10, 1 << 20),
+            };
+            let source = subject.source(&place);
+            let answer = subject.ask(&source, Request::Query(query)).await;
+            subject.close().await;
+            answer
+        };
+        for user in ["native", "signed"] {
+            let answer = ask(user, PASSWORD).await.unwrap();
+            let own = format!("{user}@%");
+            assert_eq!(answer.cell(0, 0).as_str(), Some(own.as_str()), "{tls:?}");
+            let fault = ask(user, "wrong").await.unwrap_err();
+            assert_eq!(
+                (fault.kind, fault.code.as_str()),
+                (FaultKind::Authentication, "password_rejected"),
+                "{user}, {tls:?}: {fault:?}"
+            );
+        }
+    }
+}
+
 /// `sha256_password` has no proof: it is sealed, or within TLS.
 #[tokio::test]
 async fn sha256_is_sealed() {
