@@ -1,11 +1,12 @@
 //! A whole feed as one answer: every row once, every page paid before it leaves, to be continued where it ended.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::process::free_port;
-use souk_tests::{Company, PgCluster, TestHost};
+use souk_tests::{Client, Company, PgCluster, TestHost};
 
 use crate::formats::{Raw, Sold, curl};
 use crate::pages::sqlite_file;
@@ -175,6 +176,43 @@ async fn an_export_goes_on_where_it_ended() {
     let wrong = Raw::get(&sold.feed, &path, &[("accept", "application/json")]).await;
     assert_eq!(wrong.status, 406, "{}", wrong.text());
     assert_eq!(sold.buyer.credits().await, (2, 0));
+}
+
+/// What curl unpacks of an export until that is cut.
+fn until_the_cut(client: &Client, path: &str, encoding: &str) -> String {
+    let key = format!("x-api-key: {}", client.key.as_deref().unwrap_or_default());
+    let asks = format!("accept-encoding: {encoding}");
+    let output = Command::new("curl")
+        .args(["--silent", "--globoff", "--compressed", "--max-time", "60"])
+        .args(["--header", &key, "--header", &asks])
+        .arg(format!("{}{path}", client.base_url))
+        .output()
+        .expect("curl");
+    assert!(!output.status.success(), "{encoding}: it was not cut");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// What was paid has left to its last byte before the connection is cut, in each coding, however large a page is and however early it is known that the
+/// next one fails.
+#[tokio::test]
+async fn what_was_paid_leaves_before_the_cut() {
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("cut")).await;
+    // A page of a megabyte, in digits that get half as long at best.
+    let wide = "CREATE TABLE matches (id bigint PRIMARY KEY, pad text NOT NULL);
+        INSERT INTO matches SELECT i, (SELECT string_agg(md5((i * 1000 + n)::text), '') FROM generate_series(1, 300) AS n) FROM generate_series(1, 200) AS i;";
+    let connection = seller
+        .postgres(cluster, &cluster.database(wide).await)
+        .await;
+    let definition = json!({"source": {"table": "matches"}, "fields": [{"name": "id"}, {"name": "pad"}], "max_limit": 100});
+    let sold = Sold::new(&seller, &connection, definition, 1, 1).await;
+    let path = format!("{}?export=true", sold.path);
+    for encoding in ["identity", "gzip", "br", "zstd"] {
+        let page = until_the_cut(&sold.feed, &path, encoding);
+        assert_eq!(ids(&page), (1..=100).collect::<Vec<i64>>(), "{encoding}");
+        assert_eq!(sold.buyer.credits().await, (0, 0));
+        host().await.grant(&sold.buyer, 1).await;
+    }
 }
 
 /// A client that stops reading is not sent more, and not charged more than the page that it was being sent and those on the way; what

@@ -1,7 +1,7 @@
 //! A whole feed as one streamed answer. What a page costs and when is `souk_app::fetch::export`'s business; here is how it leaves.
 //!
-//! The first page decides about the status. An answer that ends is complete; where a later page fails, the connection is cut, so that
-//! nobody takes a part for the whole. With checkpoints (NDJSON) the last line says why instead.
+//! The first page decides about the status. An answer that ends is complete; where a later page fails, the connection is cut behind what was paid, so
+//! that nobody takes a part for the whole. With checkpoints (NDJSON) the last line says why instead.
 
 use super::unread_pages::UnreadPages;
 use super::{payer, refusal};
@@ -30,11 +30,15 @@ use souk_domain::time::Timestamp;
 use souk_store::Cached;
 use souk_store::audit::on_behalf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::task::AbortHandle;
 
 /// Exports under way of one company: each holds two pages of at most 16 MiB and a session of the seller's source.
 pub const EXPORTS_MAX: u32 = 4;
+
+/// A compressor hands out the end of a page once nothing has come for a moment, and 64 KiB of that may wait to be written: so much leaves within this time
+/// to a client that takes half a megabit a second.
+const COMPRESSED_LEAVES_WITHIN: Duration = Duration::from_secs(1);
 
 const ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const PAGES: HeaderName = HeaderName::from_static("x-export-pages");
@@ -180,6 +184,7 @@ impl Sending {
                     }
                     Err(problem) => {
                         let error = format!("the export ends early: {}", problem.code());
+                        leaves(&self.unread, &self.headers).await;
                         return Some((Err(error.into()), self));
                     }
                 },
@@ -233,5 +238,14 @@ impl Sending {
         let bytes = self.unread.counted(bytes);
         drop(held);
         Frame::data(bytes)
+    }
+}
+
+/// Waits until what was paid is on the wire: with an error the listener drops what it has not written yet. Who takes it too slowly is cut by that, and
+/// nobody is waited for longer than an export may take.
+async fn leaves(unread: &UnreadPages, headers: &HeaderMap) {
+    let _ = tokio::time::timeout(export::TIME_MAX, unread.gone()).await;
+    if headers.contains_key(header::ACCEPT_ENCODING) {
+        tokio::time::sleep(COMPRESSED_LEAVES_WITHIN).await;
     }
 }

@@ -6,10 +6,13 @@ use bytes::Bytes;
 use souk_app::run::{Readers, Unread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tokio::sync::Notify;
 
 pub struct UnreadPages {
     tally: Arc<Tally>,
     bytes: AtomicU64,
+    /// Is told when there are none.
+    emptied: Notify,
 }
 
 impl UnreadPages {
@@ -17,6 +20,7 @@ impl UnreadPages {
         Arc::new(UnreadPages {
             tally,
             bytes: AtomicU64::new(0),
+            emptied: Notify::new(),
         })
     }
 
@@ -30,6 +34,18 @@ impl UnreadPages {
             of: self.clone(),
             _charge: charge,
         })
+    }
+
+    /// Waits until the bytes of all pages are gone.
+    pub async fn gone(&self) {
+        loop {
+            // Before it is looked: what is told in between is heard.
+            let emptied = self.emptied.notified();
+            if self.bytes.load(Relaxed) == 0 {
+                return;
+            }
+            emptied.await;
+        }
     }
 }
 
@@ -66,7 +82,10 @@ impl AsRef<[u8]> for Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        self.of.bytes.fetch_sub(self.bytes.len() as u64, Relaxed);
+        let size = self.bytes.len() as u64;
+        if self.of.bytes.fetch_sub(size, Relaxed) == size {
+            self.of.emptied.notify_waiters();
+        }
     }
 }
 
@@ -96,5 +115,23 @@ mod tests {
         assert!(one.room(1).is_err());
         drop((end, others));
         assert!(tally.bytes() == 0 && other.room(1).is_ok());
+    }
+
+    /// Whoever waits for all of them to be gone waits for the last byte of the last one.
+    #[tokio::test]
+    async fn pages_are_gone_with_their_last_byte() {
+        let unread = crate::unread::Unread::new(1 << 20, 2);
+        let pages = UnreadPages::of(unread.company(&CompanyId::generate()));
+        pages.gone().await;
+        let [first, mut last] = [(); 2].map(|()| pages.counted(vec![b'x'; 2]));
+        let waiting = pages.clone();
+        let gone = tokio::spawn(async move { waiting.gone().await });
+        drop(first);
+        let end = last.split_off(1);
+        drop(last);
+        tokio::task::yield_now().await;
+        assert!(!gone.is_finished());
+        drop(end);
+        gone.await.unwrap();
     }
 }
