@@ -28,7 +28,7 @@ async fn seller() -> (Company, String) {
     (seller, connection)
 }
 
-fn ids(text: &str) -> Vec<i64> {
+pub fn ids(text: &str) -> Vec<i64> {
     let rows = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));

@@ -63,6 +63,7 @@ mod sqlite_source;
 mod sqlserver_source;
 mod swallowed;
 mod top_ups;
+mod torn_exports;
 mod torn_tls;
 mod tpch;
 mod trino_source;

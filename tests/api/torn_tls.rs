@@ -8,8 +8,8 @@ use souk_tests::seller_api::API_KEY;
 use souk_tests::tls::TestCa;
 use souk_tests::torn::{Ends, TornFront, TornWire};
 use souk_tests::{
-    BigQuery, ClickHouse, Databricks, DuckDb, MariaDb, PgCluster, Snowflake, SqlServer, Trino,
-    databricks, duckdb, snowflake, sqlserver, trino,
+    BigQuery, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake, SqlServer,
+    Trino, databricks, duckdb, snowflake, sqlserver, trino,
 };
 
 use crate::paid_faults::{BROKEN, Sale, breaks_off, closes_between_answers};
@@ -47,14 +47,25 @@ async fn is_told(sale: &Sale, what: &str) {
     assert_eq!(refusal.at("/error/message"), BROKEN, "{what}");
 }
 
-/// An engine that has a wire of its own, and TLS in it.
-async fn is_borne_on_a_wire(engine: &str, port: u16, mut fields: Value, sql: &str) {
-    let wire = TornWire::to(port).await;
+/// How a user comes into a database that proves who it is.
+pub fn login(credentials: &Value, database: &str, ca_pem: &str) -> Value {
+    json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "database": database, "ca_pem": ca_pem})
+}
+
+/// A seller with a connection that leads over this wire, in TLS.
+pub async fn seller_over(wire: &TornWire, engine: &str, mut fields: Value) -> (Company, String) {
     fields["host"] = "127.0.0.1".into();
     fields["port"] = wire.port.into();
     fields["ssl_mode"] = "verify-full".into();
     let seller = host().await.company(&unique(engine)).await;
     let connection = seller.connection(engine, fields).await;
+    (seller, connection)
+}
+
+/// An engine that has a wire of its own, and TLS in it.
+async fn is_borne_on_a_wire(engine: &str, port: u16, fields: Value, sql: &str) {
+    let wire = TornWire::to(port).await;
+    let (seller, connection) = seller_over(&wire, engine, fields).await;
     let sale = Sale::of(seller, &connection, note(sql)).await;
     for _ in 0..2 {
         is_whole(&sale, engine).await;
@@ -76,7 +87,7 @@ async fn a_torn_wire_of_postgres_costs_the_buyer_nothing() {
     let cluster = PgCluster::shared().await;
     let database = cluster.database("SELECT 1").await;
     let credentials = json!({"username": cluster.user, "password": cluster.password});
-    let fields = json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "database": database, "ca_pem": cluster.ca_pem});
+    let fields = login(&credentials, &database, &cluster.ca_pem);
     let sql = format!("SELECT repeat('x', {NOTE}) AS note");
     is_borne_on_a_wire("postgres", cluster.port, fields, &sql).await;
 }
@@ -87,7 +98,7 @@ async fn a_torn_wire_of_mariadb_costs_the_buyer_nothing() {
     let server = MariaDb::shared();
     let database = server.database("");
     let credentials = json!({"username": server.user, "password": server.password});
-    let fields = json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "database": database, "ca_pem": server.ca_pem});
+    let fields = login(&credentials, &database, &server.ca_pem);
     let sql = format!("SELECT REPEAT('x', {NOTE}) AS note");
     is_borne_on_a_wire("mysql", server.port, fields, &sql).await;
 }
@@ -98,7 +109,7 @@ async fn a_torn_wire_of_sqlserver_costs_the_buyer_nothing() {
     for version in ["7.4", "8.0"] {
         let server = SqlServer::start().await;
         let credentials = json!({"username": sqlserver::USER, "password": sqlserver::PASSWORD, "tds_version": version});
-        let fields = json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "database": sqlserver::DATABASE, "ca_pem": server.ca_pem});
+        let fields = login(&credentials, sqlserver::DATABASE, &server.ca_pem);
         let sql = format!("SELECT REPLICATE(CAST(N'x' AS nvarchar(max)), {NOTE}) AS note");
         is_borne_on_a_wire("sqlserver", server.address.port(), fields, &sql).await;
     }
