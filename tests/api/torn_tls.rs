@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 use souk_tests::breaking_api::{BreakingApi, Breaks};
+use souk_tests::clickhouse::recorded::{self, Recorded};
+use souk_tests::clickhouse::{PASSWORD, USER};
 use souk_tests::seller_api::API_KEY;
 use souk_tests::tls::TestCa;
 use souk_tests::torn::{Ends, TornFront, TornWire};
@@ -214,18 +216,12 @@ async fn a_torn_answer_of_duckdb_costs_the_buyer_nothing() {
 }
 
 /// ClickHouse's rows have no mark of their own behind the last: an answer that does not say where it ends is not believed, torn or not.
-#[tokio::test]
-#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
-async fn real_clickhouse_that_is_torn_costs_the_buyer_nothing() {
-    let server = ClickHouse::shared();
-    let database = server.database(&[]);
-    let credentials = json!({"username": server.user, "password": server.password}).to_string();
+async fn clickhouse_is_borne(base_url: &str, database: &str, sql: &str) {
+    let credentials = json!({"username": USER, "password": PASSWORD}).to_string();
     let fields =
         json!({"credential_type": "PASSWORD", "credentials": credentials, "database": database});
-    let sql = format!("SELECT repeat('x', {NOTE}) AS note");
     let ways = [Ends::Length, Ends::Chunks];
-    let (front, sale) =
-        is_borne_over_https("clickhouse", &server.base_url(), fields, &sql, &ways).await;
+    let (front, sale) = is_borne_over_https("clickhouse", base_url, fields, sql, &ways).await;
     front.ends(Ends::Connection);
     let refusal = sale.buy(json!({})).await;
     let refusal = sale.assert_free(refusal, 502, "SOURCE_ERROR", "source");
@@ -237,6 +233,23 @@ async fn real_clickhouse_that_is_torn_costs_the_buyer_nothing() {
         .await;
     front.ends(Ends::Length);
     sale.assert_works(json!({})).await;
+}
+
+#[tokio::test]
+async fn a_torn_answer_of_a_recorded_clickhouse_costs_the_buyer_nothing() {
+    let server = Recorded::start().await;
+    server.keeps_a_note(NOTE);
+    let sql = format!("SELECT note FROM {}", recorded::NOTES);
+    clickhouse_is_borne(&server.base_url(), recorded::SCHEMA, &sql).await;
+}
+
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn real_clickhouse_that_is_torn_costs_the_buyer_nothing() {
+    let server = ClickHouse::shared();
+    let database = server.database(&[]);
+    let sql = format!("SELECT repeat('x', {NOTE}) AS note");
+    clickhouse_is_borne(&server.base_url(), &database, &sql).await;
 }
 
 /// An authority, an API of its own, and what is sold of it.

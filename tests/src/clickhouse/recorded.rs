@@ -6,7 +6,7 @@ mod bodies;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
@@ -38,6 +38,8 @@ pub const BREAKS_BARE: &str = "breaks bare";
 pub const HANGS: &str = "hangs";
 /// What is asked of this table never ends by itself, either.
 pub const ENDLESS: &str = "endless";
+/// A table of one long text, the server's own.
+pub const NOTES: &str = "notes";
 /// What an answer that is broken off says.
 const BROKEN: &str = "Code: 395. DB::Exception: as it happens. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO) (version 26.9.2.1)\n";
 const TAG: &str = "abcdefghijklmnop";
@@ -57,6 +59,8 @@ struct Server {
     running: Mutex<HashMap<String, Arc<Notify>>>,
     /// Its user may not look for what runs.
     stops_nothing: AtomicBool,
+    /// Letters of its note.
+    note: AtomicUsize,
 }
 
 impl Recorded {
@@ -103,6 +107,11 @@ impl Recorded {
     /// From now on the right is missing by which `KILL QUERY` finds a statement.
     pub fn stops_nothing(&self) {
         self.server.stops_nothing.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on its note has so many letters.
+    pub fn keeps_a_note(&self, letters: usize) {
+        self.server.note.store(letters, Ordering::Relaxed);
     }
 
     /// The statements that were asked, the connector's own too.
@@ -246,6 +255,10 @@ async fn serve(
                 .into_iter()
                 .collect();
             rows(bodies::catalog(&tables))
+        }
+        _ if asked.table() == NOTES => {
+            let note = "x".repeat(server.note.load(Ordering::Relaxed));
+            rows(bodies::texts(&[("note", note.as_str())]))
         }
         _ => {
             let is_endless = asked.table() == ENDLESS

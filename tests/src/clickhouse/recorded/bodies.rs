@@ -122,9 +122,13 @@ fn begun(columns: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn sized(body: &mut Vec<u8>, text: &str) {
-    // Longer ones have a length of several bytes.
-    assert!(text.len() < 128, "{text}");
-    body.push(text.len() as u8);
+    let mut length = text.len();
+    // Seven bits in each byte, the low ones first; all but the last one say that there are more.
+    while length > 0x7f {
+        body.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    body.push(length as u8);
     body.extend_from_slice(text.as_bytes());
 }
 
