@@ -10,8 +10,8 @@ use souk_tests::seller_api::API_KEY;
 use souk_tests::tls::TestCa;
 use souk_tests::torn::{Ends, TornFront, TornWire};
 use souk_tests::{
-    BigQuery, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake, SqlServer,
-    Trino, databricks, duckdb, snowflake, sqlserver, trino,
+    BigQuery, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgBouncer, PgCluster, Snowflake,
+    SqlServer, Trino, databricks, duckdb, snowflake, sqlserver, trino,
 };
 
 use crate::paid_faults::{BROKEN, Sale, breaks_off, closes_between_answers};
@@ -92,6 +92,50 @@ async fn a_torn_wire_of_postgres_costs_the_buyer_nothing() {
     let fields = login(&credentials, &database, &cluster.ca_pem);
     let sql = format!("SELECT repeat('x', {NOTE}) AS note");
     is_borne_on_a_wire("postgres", cluster.port, fields, &sql).await;
+}
+
+/// The same of the wire to a pooler.
+#[tokio::test]
+async fn a_torn_wire_of_a_pooler_costs_the_buyer_nothing() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database("SELECT 1").await;
+    let pooler = PgBouncer::start(cluster, &[], &[]).await;
+    let credentials =
+        json!({"username": cluster.user, "password": cluster.password, "pooler": true});
+    let fields = login(&credentials, &database, &pooler.ca_pem);
+    let sql = format!("SELECT repeat('x', {NOTE}) AS note");
+    is_borne_on_a_wire("postgres", pooler.port, fields, &sql).await;
+}
+
+/// The same of the wire between a pooler and its PostgreSQL: what the pooler says of that, in the middle of a row, is no part of the row.
+#[tokio::test]
+async fn a_torn_wire_behind_a_pooler_costs_the_buyer_nothing() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database("SELECT 1").await;
+    let wire = TornWire::to(cluster.port).await;
+    let pooler = PgBouncer::start_by(wire.port, cluster, &[], &[]).await;
+    let credentials =
+        json!({"username": cluster.user, "password": cluster.password, "pooler": true});
+    let fields = login(&credentials, &database, &pooler.ca_pem);
+    let whole = TornWire::to(pooler.port).await;
+    let (seller, connection) = seller_over(&whole, "postgres", fields).await;
+    let sql = format!("SELECT repeat('x', {NOTE}) AS note");
+    let sale = Sale::of(seller, &connection, note(&sql)).await;
+    for _ in 0..2 {
+        is_whole(&sale, "behind a pooler").await;
+        let torn = wire.torn();
+        wire.tear(NOTE / 2);
+        for _ in 0..2 {
+            let refusal = sale.buy(json!({})).await;
+            let refusal = sale.assert_free(refusal, 502, "SOURCE_ERROR", "source");
+            let refusal = refusal.await;
+            let reason = refusal.at("/error/details/reason");
+            assert_eq!(reason, "unreachable", "{}", refusal.body);
+        }
+        assert!(wire.torn() > torn);
+        wire.mend();
+    }
+    sale.assert_works(json!({})).await;
 }
 
 /// MariaDB, whose TLS begins behind the server's greeting.

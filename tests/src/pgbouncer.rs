@@ -31,6 +31,16 @@ impl PgBouncer {
         users: &[(&str, &str)],
         settings: &[&str],
     ) -> PgBouncer {
+        PgBouncer::start_by(cluster.port, cluster, users, settings).await
+    }
+
+    /// The same where the cluster is reached by another port, which leads to its own.
+    pub async fn start_by(
+        behind: u16,
+        cluster: &PgCluster,
+        users: &[(&str, &str)],
+        settings: &[&str],
+    ) -> PgBouncer {
         let user = unprivileged();
         let directory = tempfile::Builder::new()
             .prefix("souk-pgbouncer-")
@@ -48,10 +58,9 @@ impl PgBouncer {
         let port = free_port();
         let at = root.display();
         let configuration = format!(
-            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+            "[databases]\n* = host=127.0.0.1 port={behind}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
              auth_type = scram-sha-256\nauth_file = {at}/users\npool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 300\nserver_login_retry = 1\n\
              client_tls_sslmode = allow\nclient_tls_cert_file = {at}/server.crt\nclient_tls_key_file = {at}/server.key\n{}\n",
-            cluster.port,
             settings.join("\n")
         );
         for (name, text) in [
