@@ -4,7 +4,7 @@ use serde_json::json;
 use souk_tests::{BigQuery, Company};
 
 use crate::exact::Exact;
-use crate::league::{League, is_stopped};
+use crate::league::{League, ends_in_time, is_stopped};
 use crate::{host, unique};
 
 const LEAGUE: &str = "ATTACH ':memory:' AS league;
@@ -160,4 +160,18 @@ async fn bigquery_stops_what_is_abandoned() {
         || server.running() > 0,
     )
     .await;
+}
+
+/// What takes longer than its asset may is cancelled at BigQuery and costs the buyer nothing; the next one is answered.
+#[tokio::test]
+async fn what_takes_too_long_at_bigquery_is_free() {
+    let server = BigQuery::start().await;
+    let (seller, connection) = seller(&server).await;
+    let asset = json!({"sql_logic": "SELECT COUNT(*) AS n FROM matches"});
+    let takes = |time| {
+        server.takes(time);
+        json!({})
+    };
+    let runs = || server.running() > 0;
+    ends_in_time(seller, &connection, asset, takes, runs).await;
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use souk_tests::{Company, Databricks};
 
 use crate::exact::Exact;
-use crate::league::{League, is_stopped};
+use crate::league::{League, ends_in_time, is_stopped};
 use crate::{host, unique};
 
 const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
@@ -186,4 +186,18 @@ async fn databricks_stops_what_is_abandoned() {
     )
     .await;
     assert!(server.requests().contains(&"POST cancel".to_owned()));
+}
+
+/// What takes longer than its asset may is stopped at Databricks and costs the buyer nothing; the next one is answered.
+#[tokio::test]
+async fn what_takes_too_long_at_databricks_is_free() {
+    let server = Databricks::start().await;
+    let (seller, connection) = seller(&server).await;
+    let asset = json!({"sql_logic": "SELECT COUNT(*) AS n FROM matches"});
+    let takes = |time| {
+        server.takes(time);
+        json!({})
+    };
+    let runs = || server.running() > 0;
+    ends_in_time(seller, &connection, asset, takes, runs).await;
 }

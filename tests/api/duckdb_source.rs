@@ -1,9 +1,11 @@
 //! A DuckDB as a source, through the connector `duckdb`: the vendor's own server of Quack.
 
+use std::time::Duration;
+
 use serde_json::json;
 use souk_tests::{Company, DuckDb};
 
-use crate::league::{League, is_stopped};
+use crate::league::{League, ends_in_time, is_stopped};
 use crate::{host, unique};
 
 const LEAGUE: [&str; 2] = [
@@ -188,4 +190,19 @@ async fn duckdb_has_no_connection_of_what_is_abandoned() {
         || server.connections() > 0,
     )
     .await;
+}
+
+/// What takes longer than its asset may has no connection at DuckDB any more and costs the buyer nothing; the next one is answered. That DuckDB goes on with it
+/// to its first row is not looked at here, either.
+#[tokio::test]
+async fn what_takes_too_long_at_duckdb_is_free() {
+    const ROWS: u64 = 100;
+    let server = DuckDb::start();
+    let (seller, connection) = seller(&server).await;
+    let text = format!("SELECT coalesce(sum(sleep_ms(:ms)), 0) AS n FROM range({ROWS}) AS r(i)");
+    let asset =
+        json!({"sql_logic": text, "parameters": [{"name": "ms", "type": "integer", "default": 0}]});
+    let takes = |time: Duration| json!({"ms": time.as_secs() * 1_000 / ROWS});
+    let runs = || server.connections() > 0;
+    ends_in_time(seller, &connection, asset, takes, runs).await;
 }

@@ -1,10 +1,12 @@
 //! What the tests of engines over HTTP sell, a hundred matches of a league in a table that each makes in its own words, and how they are stopped.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::Company;
 
+use crate::paid_faults::Sale;
 use crate::{host, unique};
 
 /// A statement's answer to its last digit.
@@ -159,4 +161,52 @@ pub async fn is_stopped(
         assert!(since.elapsed() < Duration::from_secs(25), "it goes on");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// What an asset is given, and what it takes: far longer than [`ends_in_time`] looks, and than a connection allows.
+const GIVEN_MS: u64 = 5_000;
+const TAKEN: Duration = Duration::from_secs(300);
+/// More than one only on a machine so busy that the source is not asked in time.
+const ROUNDS_MAX: usize = 5;
+
+/// What takes longer than its asset may, although its connection would let it go on, costs the buyer nothing, and nothing runs at the source soon after; the
+/// next call is answered, and paid for. `takes`: makes what is asked next take so long, with these parameters; `runs`: something does.
+pub async fn ends_in_time(
+    seller: Company,
+    connection: &str,
+    mut asset: Value,
+    takes: impl Fn(Duration) -> Value,
+    runs: impl Fn() -> bool,
+) {
+    let path = seller.path(&format!("/connections/{connection}"));
+    let patient = json!({"statement_timeout_ms": 60_000});
+    seller.client.patch(&path, patient).await.expect(200);
+    asset["timeout_ms"] = GIVEN_MS.into();
+    let sale = Sale::of(seller, connection, asset).await;
+    for round in 1..=ROUNDS_MAX {
+        // A session is open: to open one takes of the time, too.
+        let own = takes(Duration::ZERO);
+        let own = sale.seller.execute(&sale.asset, own).await;
+        own.expect(200);
+        let mut call = pin!(sale.buy(takes(TAKEN)));
+        let mut has_run = false;
+        let late = loop {
+            tokio::select! {
+                late = &mut call => break late,
+                () = tokio::time::sleep(Duration::from_millis(20)) => has_run |= runs(),
+            }
+        };
+        let late = sale.assert_free(late, 504, "EXECUTION_TIMEOUT", "source");
+        late.await;
+        let since = Instant::now();
+        while runs() {
+            assert!(since.elapsed() < Duration::from_secs(50), "it goes on");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        if has_run {
+            break;
+        }
+        assert!(round < ROUNDS_MAX, "it never ran");
+    }
+    sale.assert_works(takes(Duration::ZERO)).await;
 }

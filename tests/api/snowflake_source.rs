@@ -6,7 +6,7 @@ use serde_json::json;
 use souk_tests::{Company, Snowflake, snowflake};
 
 use crate::exact::Exact;
-use crate::league::{League, is_stopped};
+use crate::league::{League, ends_in_time, is_stopped};
 use crate::{host, unique};
 
 const LEAGUE: &str = r#"ATTACH ':memory:' AS LEAGUE;
@@ -236,6 +236,20 @@ async fn snowflake_stops_what_is_abandoned() {
     )
     .await;
     assert!(server.requests().contains(&"POST cancel".to_owned()));
+}
+
+/// What takes longer than its asset may is stopped at Snowflake and costs the buyer nothing; the next one is answered.
+#[tokio::test]
+async fn what_takes_too_long_at_snowflake_is_free() {
+    let server = Snowflake::start().await;
+    let (seller, connection) = seller(&server).await;
+    let asset = json!({"sql_logic": "SELECT COUNT(*) AS N FROM MATCHES"});
+    let takes = |time| {
+        server.takes(time);
+        json!({})
+    };
+    let runs = || server.running() > 0;
+    ends_in_time(seller, &connection, asset, takes, runs).await;
 }
 
 /// Over HTTP nobody waits for somebody else's statement: more run at once than a data connection has sessions.

@@ -5,7 +5,7 @@ use souk_tests::sqlserver::{self, Fate};
 use souk_tests::{Company, SqlServer};
 
 use crate::formats::Sold;
-use crate::league::is_stopped;
+use crate::league::{ends_in_time, is_stopped};
 use crate::{host, unique};
 
 const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
@@ -223,4 +223,21 @@ async fn sqlserver_stops_what_is_abandoned() {
         },
     )
     .await;
+}
+
+/// What takes longer than its asset may is stopped at SQL Server, its transaction undone, and costs the buyer nothing; the next one is answered.
+#[tokio::test]
+async fn what_takes_too_long_at_sqlserver_is_free() {
+    let server = SqlServer::start().await;
+    let (seller, connection) = seller(&server, sqlserver::USER).await;
+    let asset = json!({"sql_logic": "SELECT COUNT(*) AS n FROM matches"});
+    let takes = |time| {
+        server.takes(time);
+        json!({})
+    };
+    let runs = || {
+        let seen = server.seen();
+        seen.running + seen.transactions > 0
+    };
+    ends_in_time(seller, &connection, asset, takes, runs).await;
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use souk_tests::{Company, Trino, trino};
 
 use crate::exact::Exact;
-use crate::league::{League, a_token_lets_in, is_stopped};
+use crate::league::{League, a_token_lets_in, ends_in_time, is_stopped};
 use crate::{host, unique};
 
 const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
@@ -250,4 +250,18 @@ async fn trino_stops_what_is_abandoned() {
     let requests = server.requests();
     let is_stopped = requests.iter().any(|line| line.starts_with("DELETE "));
     assert!(is_stopped, "{requests:?}");
+}
+
+/// What takes longer than its asset may is stopped at Trino, its transaction ended, and costs the buyer nothing; the next one is answered.
+#[tokio::test]
+async fn what_takes_too_long_at_trino_is_free() {
+    let server = Trino::start().await;
+    let (seller, connection) = seller(&server).await;
+    let asset = json!({"sql_logic": "SELECT COUNT(*) AS n FROM matches"});
+    let takes = |time| {
+        server.takes(time);
+        json!({})
+    };
+    let runs = || server.running() + server.transactions() > 0;
+    ends_in_time(seller, &connection, asset, takes, runs).await;
 }

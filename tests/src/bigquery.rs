@@ -59,6 +59,8 @@ struct Server {
     tables: Mutex<tables::Tables>,
     jobs: Mutex<Remembered<Job>>,
     requests: Mutex<Vec<String>>,
+    /// How long a statement takes at the least.
+    takes: Mutex<Duration>,
 }
 
 /// How long after it was begun a client may ask for what has ended.
@@ -162,6 +164,11 @@ impl BigQuery {
         locked(&self.state.tables).admin(sql);
     }
 
+    /// From now on a statement takes so long.
+    pub fn takes(&self, at_least: Duration) {
+        *locked(&self.state.takes) = at_least;
+    }
+
     /// What was asked, one line for each request: `POST queries`, `POST jobs` (dry), `GET queries/…`, `POST jobs/…/cancel`.
     pub fn requests(&self) -> Vec<String> {
         locked(&self.state.requests).clone()
@@ -243,6 +250,7 @@ impl Server {
             tables: Mutex::new(tables::Tables::new()),
             jobs: Mutex::new(Remembered::new(Job::is_over)),
             requests: Mutex::default(),
+            takes: Mutex::default(),
         })
     }
 
@@ -359,7 +367,7 @@ impl Server {
         let takes = match () {
             _ if text.contains("FROM endless") => None,
             _ if text.contains("FROM slow") => Some(SLOW),
-            _ => Some(Duration::ZERO),
+            _ => Some(*locked(&self.takes)),
         };
         // An integer of 64 bits is a text here, or a number.
         let allowed = &of_job["jobTimeoutMs"];

@@ -16,6 +16,7 @@ mod words;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use tokio::net::TcpListener;
@@ -55,6 +56,8 @@ struct Server {
     has_tls: bool,
     /// Nobody may write, whatever a login may.
     is_read_only: bool,
+    /// How long a statement that reads tables takes at the least.
+    takes: Mutex<Duration>,
 }
 
 /// What has been asked for.
@@ -150,6 +153,7 @@ impl SqlServer {
             strict: Arc::new(strict),
             has_tls,
             is_read_only,
+            takes: Mutex::default(),
         });
         let server = Arc::clone(&state);
         let task = tokio::spawn(async move {
@@ -176,6 +180,11 @@ impl SqlServer {
     /// they are more than a name (`"nvarchar(max)"`). Clocks are texts with a `T` and seven digits of a second.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
+    }
+
+    /// From now on a statement that reads tables takes so long.
+    pub fn takes(&self, at_least: Duration) {
+        *locked(&self.state.takes) = at_least;
     }
 
     pub fn seen(&self) -> Seen {

@@ -62,6 +62,8 @@ struct Server {
     requests: Mutex<Vec<String>>,
     /// Requests that are turned away before they are read.
     turned_away: Mutex<Vec<(u16, Option<&'static str>)>>,
+    /// How long a statement that reads tables takes at the least.
+    takes: Mutex<Duration>,
 }
 
 struct Transaction {
@@ -159,6 +161,11 @@ impl Trino {
     /// From now on moments of tables are on the clock of those so many minutes east of Greenwich.
     pub fn keeps_moments(&self, minutes: i64) {
         locked(&self.state.tables).zone = minutes;
+    }
+
+    /// From now on a statement that reads tables takes so long.
+    pub fn takes(&self, at_least: Duration) {
+        *locked(&self.state.takes) = at_least;
     }
 
     /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET queued`, `GET executing`, `DELETE executing`.
@@ -266,6 +273,7 @@ impl Server {
             transactions: Mutex::default(),
             requests: Mutex::default(),
             turned_away: Mutex::default(),
+            takes: Mutex::default(),
         })
     }
 
@@ -323,6 +331,8 @@ impl Server {
         let takes = match () {
             _ if text.contains("FROM endless") => None,
             _ if text.contains("FROM slow") => Some(SLOW),
+            // What begins and ends a transaction does not.
+            _ if text.contains("FROM ") => Some(*locked(&self.takes)),
             _ => Some(Duration::ZERO),
         };
         let transaction = match header(headers, "x-trino-transaction-id") {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use tokio::net::TcpStream;
 
-use super::batches::{Act, Statement, fits, waits};
+use super::batches::{Act, Parsed, Statement, fits, waits};
 use super::calls::{Values, behind_headers};
 use super::login::{self, Encryption, Login};
 use super::peer::{self, Message, Peer};
@@ -239,7 +239,7 @@ impl<'a> Session<'a> {
         let mut has_failed = false;
         for statement in statements {
             let text = &statement.parsed.text;
-            if let Some(takes) = waits(text) {
+            if let Some(takes) = waits(text).or_else(|| self.takes(&statement.parsed)) {
                 let columns = [("id".to_owned(), Kind::simple("int"))];
                 // What is there is told at once, without the end of the message.
                 locked(&self.server.seen).statements.push(text.clone());
@@ -280,6 +280,13 @@ impl<'a> Session<'a> {
         let last = if answer.is_call { 0xfe } else { 0xfd };
         answer.out.extend(done(last, status, 0));
         self.peer.say(peer::REPLY, &answer.out).await
+    }
+
+    /// How long a statement takes that reads tables, where that was said.
+    fn takes(&self, parsed: &Parsed) -> Option<Option<Duration>> {
+        let takes = *locked(&self.server.takes);
+        let reads = matches!(parsed.act, Act::Reads(_)) && parsed.text.contains("FROM ");
+        (reads && !takes.is_zero()).then_some(Some(takes))
     }
 
     /// Ends the message that was begun, and acknowledges an attention by another one, as tedious knows it of SQL Server.
