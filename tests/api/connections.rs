@@ -2,6 +2,7 @@
 
 mod beginners;
 mod changes;
+mod strangers;
 
 use serde_json::{Value, json};
 use souk_tests::{PgCluster, Receiver};
