@@ -1,4 +1,4 @@
-//! What the tests of engines over HTTP sell to the last digit: a row with a value of every type beside one of NULLs, what finds no row, and two hundred
+//! What the tests of engines sell to the last digit: a row with a value of every type beside one of NULLs, what finds no row, and two hundred
 //! columns. The tables are each engine's own: it says its types and values of them.
 
 use arrow_ipc::reader::StreamReader;

@@ -4,6 +4,7 @@ use serde_json::json;
 use souk_tests::sqlserver::{self, Fate};
 use souk_tests::{Company, SqlServer};
 
+use crate::exact::Exact;
 use crate::formats::Sold;
 use crate::league::{ends_in_time, is_stopped};
 use crate::{host, unique};
@@ -14,6 +15,104 @@ const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
     INSERT INTO league.matches SELECT n, 'Club ' || (n % 7), CASE WHEN n % 11 > 0 THEN n % 5 END, n / 8.0, strftime('%Y-%m-%dT%H:%M:%S.0000000', '2026-01-01', '+' || n || ' minutes'),
         strftime('%Y-%m-%dT%H:%M:%S.0000000', '2026-01-01', '+' || n || ' minutes'), date('2026-01-01', '+' || n || ' days'),
         strftime('%Y-%m-%dT%H:%M:%S.0030000', '2026-01-01', '+' || n || ' minutes') FROM s;"#;
+
+const EXACT: Exact = Exact {
+    schema: "dbo",
+    name: str::to_owned,
+    wide: ["bigint", "nvarchar(20)", "decimal(38, 5) text"],
+    kinds: &[
+        ("bit", "1", "true"),
+        ("tinyint", "255", "255"),
+        ("smallint", "-32768", "-32768"),
+        ("int", "-2147483648", "-2147483648"),
+        ("bigint", "-9223372036854775808", "-9223372036854775808"),
+        ("real", "0.1", "0.1"),
+        ("float", "0.30000000000000004", "0.30000000000000004"),
+        ("smallmoney text", "'-214748.3648'", "-214748.3648"),
+        (
+            "money text",
+            "'-922337203685477.5808'",
+            "-922337203685477.5808",
+        ),
+        (
+            "decimal(38, 5) text",
+            "'12345678901234567890.00100'",
+            "12345678901234567890.00100",
+        ),
+        (
+            "numeric(38, 0) text",
+            "'-99999999999999999999999999999999999999'",
+            "-99999999999999999999999999999999999999",
+        ),
+        (
+            "numeric(38, 38) text",
+            "'0.00000000000000000000000000000000000001'",
+            "0.00000000000000000000000000000000000001",
+        ),
+        ("date", "'9999-12-31'", "9999-12-31"),
+        ("time(6)", "'23:59:59.999999'", "23:59:59.999999"),
+        ("time(7)", "'23:59:59.9999999'", "23:59:59.9999999"),
+        (
+            "datetime",
+            "'1969-12-31T23:59:59.9970000'",
+            "1969-12-31T23:59:59.997000",
+        ),
+        (
+            "smalldatetime",
+            "'2079-06-06T23:59:00.0000000'",
+            "2079-06-06T23:59:00.000000",
+        ),
+        (
+            "datetime2(3)",
+            "'1969-12-31T23:59:59.9990000'",
+            "1969-12-31T23:59:59.999000",
+        ),
+        (
+            "datetime2(6)",
+            "'1969-12-31T23:59:59.9999990'",
+            "1969-12-31T23:59:59.999999",
+        ),
+        (
+            "datetime2(7)",
+            "'1969-12-31T23:59:59.9999999'",
+            "1969-12-31T23:59:59.9999999",
+        ),
+        (
+            "datetimeoffset(6)",
+            "'1970-01-01T05:29:59.9999990+05:30'",
+            "1969-12-31T23:59:59.999999Z",
+        ),
+        (
+            "datetimeoffset(7)",
+            "'2026-01-01T09:01:00.0000001+09:00'",
+            "2026-01-01T09:01:00.0000001+09:00",
+        ),
+        ("char(4)", "'ab'", "ab  "),
+        ("varchar(20)", r#"'it''s "ä" €'"#, r#"it's "ä" €"#),
+        ("varchar(max)", "'ä'", "ä"),
+        ("text", "'ä'", "ä"),
+        ("nchar(4)", "'äb'", "äb  "),
+        (
+            "nvarchar(40)",
+            r#"'it''s "ä", 日本 😀 \'"#,
+            r#"it's "ä", 日本 😀 \"#,
+        ),
+        ("nvarchar(max)", "'日本 😀'", "日本 😀"),
+        ("ntext", "'日本 😀'", "日本 😀"),
+        ("xml", r#"'<a b="1">日本</a>'"#, r#"<a b="1">日本</a>"#),
+        (
+            "uniqueidentifier",
+            "'0e984725-c51c-4bf4-9960-e1c80e27aba0'",
+            "0E984725-C51C-4BF4-9960-E1C80E27ABA0",
+        ),
+        ("binary(2)", "x'00ff'", "AP8="),
+        ("varbinary(8)", "x'00ff'", "AP8="),
+        ("varbinary(max)", "x'00ff'", "AP8="),
+        ("image", "x'00ff'", "AP8="),
+        ("sql_variant", "7", "7"),
+    ],
+    empty_for_null: None,
+};
 
 async fn seller(server: &SqlServer, user: &str) -> (Company, String) {
     server.admin(LEAGUE);
@@ -120,6 +219,15 @@ async fn a_seller_sells_from_sqlserver() {
     }
     let seen = server.seen();
     assert_eq!((seen.running, seen.transactions), (0, 0));
+}
+
+/// A value of every type and NULL in each, what finds no row, and two hundred columns: each digit in its place.
+#[tokio::test]
+async fn values_of_sqlserver_leave_to_the_last_digit() {
+    let server = SqlServer::start().await;
+    let (seller, connection) = seller(&server, sqlserver::USER).await;
+    server.admin(&EXACT.tables());
+    EXACT.leaves(&seller, &connection).await;
 }
 
 /// A moment that is kept on another clock than UTC's is the same moment, and a clock without a zone claims none.

@@ -177,7 +177,8 @@ impl SqlServer {
     }
 
     /// Runs statements of SQLite's. A schema is made by `ATTACH ':memory:' AS sales`, `dbo` is there; the types of columns are SQL Server's, quoted where
-    /// they are more than a name (`"nvarchar(max)"`). Clocks are texts with a `T` and seven digits of a second.
+    /// they are more than a name (`"nvarchar(max)"`), with SQLite's behind them where it has another idea of them (`"decimal(38, 5) text"`). Clocks are
+    /// texts with a `T` and seven digits of a second.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
     }

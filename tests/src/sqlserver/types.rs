@@ -4,6 +4,8 @@
 use rusqlite::types::Value;
 use souk_sdk::time::{Date, parse_iso8601, parse_rfc3339};
 
+use crate::tables::engines_own;
+
 /// A type as a statement writes it: `decimal(10, 2)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
@@ -29,7 +31,7 @@ impl Kind {
     }
 
     pub fn parse(text: &str) -> Option<Kind> {
-        let text = text.trim().trim_matches('"').to_ascii_lowercase();
+        let text = engines_own(text.trim()).to_ascii_lowercase();
         let (name, rest) = text.split_once('(').unwrap_or((&text, ""));
         let rest = rest.trim_end_matches(')').trim();
         let name = match name.trim() {
