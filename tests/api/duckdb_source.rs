@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use souk_tests::{Company, DuckDb};
 
+use crate::exact::{wide_leaves, wide_table};
 use crate::league::{League, ends_in_time, is_stopped};
 use crate::{host, unique};
 
@@ -50,6 +51,17 @@ async fn a_seller_sells_from_duckdb() {
 
     SOLD.is_sold(&seller, &connection).await;
     server.is_left().await;
+}
+
+/// Two hundred columns leave in their order, to the last digit.
+#[tokio::test]
+async fn two_hundred_columns_of_duckdb_leave() {
+    let server = DuckDb::start();
+    let (seller, connection) = seller(&server).await;
+    let declared = ["BIGINT", "VARCHAR", "DECIMAL(25, 5)"];
+    server.admin(&wide_table("league.wide", str::to_owned, declared));
+    let table = json!({"schema": "league", "table": "wide"});
+    wide_leaves(&seller, &connection, table, str::to_owned, true).await;
 }
 
 /// The server's own zone does not count: moments leave in UTC, clocks without a zone claim none, filters find both, and a moment that is compared with a clock

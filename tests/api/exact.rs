@@ -1,5 +1,5 @@
 //! What the tests of engines sell to the last digit: a row with a value of every type beside one of NULLs, what finds no row, and two hundred
-//! columns. The tables are each engine's own: it says its types and values of them.
+//! columns, also of engines that are themselves here. The tables are each engine's own: it says its types and values of them.
 
 use arrow_ipc::reader::StreamReader;
 use serde_json::{Value, json};
@@ -37,54 +37,27 @@ impl Exact {
         let values: Vec<&str> = self.kinds.iter().map(|(_, value, _)| *value).collect();
         let (values, nulls) = (values.join(", "), vec!["NULL"; values.len()].join(", "));
         let kinds_columns = self.columns("v", declared);
-        let wide_columns = self.columns("c", self.wide.into_iter().cycle().take(COLUMNS));
-        let wide_values = (0..COLUMNS).map(|at| match wide_value(at) {
-            Some(text) => format!("'{text}'"),
-            None => "NULL".to_owned(),
-        });
-        let wide_values = wide_values.collect::<Vec<String>>().join(", ");
+        let quoted = self.wide.map(|declared| format!("\"{declared}\""));
+        let quoted = quoted.each_ref().map(String::as_str);
+        let wide = wide_table(&format!("{schema}.{wide}"), self.name, quoted);
         format!(
             "CREATE TABLE {schema}.{kinds} ({id} \"{whole}\", {kinds_columns});
              INSERT INTO {schema}.{kinds} VALUES (1, {values}), (2, {nulls});
-             CREATE TABLE {schema}.{wide} ({wide_columns});
-             INSERT INTO {schema}.{wide} VALUES ({wide_values});"
+             {wide}"
         )
     }
 
     /// A buyer is sent what they have, digit for digit, and pays for rows alone.
     pub async fn leaves(&self, seller: &Company, connection: &str) {
-        self.wide_leaves(seller, connection).await;
+        wide_leaves(seller, connection, self.source("wide"), self.name, true).await;
         self.kinds_leave(seller, connection).await;
-    }
-
-    /// Two hundred columns, in their order: in CSV, and as the text of a line of JSON.
-    async fn wide_leaves(&self, seller: &Company, connection: &str) {
-        let names = self.names("c", COLUMNS);
-        let sold = self.sold(seller, connection, "wide", &names).await;
-        let values: Record = (0..COLUMNS).map(wide_value).collect();
-        assert_eq!(csv(&sold, "").await, [head(&names), values]);
-        let members = names.iter().enumerate();
-        let members = members.map(|(at, name)| match (wide_value(at), at % 3) {
-            (None, _) => format!("\"{name}\":null"),
-            (Some(text), 1) => format!("\"{name}\":\"{text}\""),
-            (Some(number), _) => format!("\"{name}\":{number}"),
-        });
-        let members: Vec<String> = members.collect();
-        let lines = Raw::get(
-            &sold.feed,
-            &sold.path,
-            &[("accept", "application/x-ndjson")],
-        )
-        .await;
-        assert_eq!(lines.text(), format!("{{{}}}\n", members.join(",")));
-        assert_eq!(sold.buyer.credits().await, (8, 0));
     }
 
     /// Every type, with a value and with NULL; and where there is no row the columns are the same, of the same types, and nothing is charged.
     async fn kinds_leave(&self, seller: &Company, connection: &str) {
         let mut names = vec![(self.name)("id")];
-        names.extend(self.names("v", self.kinds.len()));
-        let sold = self.sold(seller, connection, "kinds", &names).await;
+        names.extend(named(self.name, "v", self.kinds.len()));
+        let sold = sold(seller, connection, self.source("kinds"), &names).await;
         let page = csv(&sold, "").await;
         let [told, values, nulls] = &page[..] else {
             panic!("{page:?}");
@@ -115,23 +88,8 @@ impl Exact {
         assert_eq!(sold.buyer.credits().await, paid);
     }
 
-    /// An endpoint of these columns of a table, in the order of the first one, by which it is filtered, too. A page costs one of its buyer's ten credits.
-    async fn sold(
-        &self,
-        seller: &Company,
-        connection: &str,
-        table: &str,
-        names: &[String],
-    ) -> Sold {
-        let fields: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-        let definition = json!({"source": {"schema": self.schema, "table": (self.name)(table)}, "fields": fields,
-            "order_by": [names[0]], "filters": [names[0]]});
-        Sold::new(seller, connection, definition, 1, 10).await
-    }
-
-    fn names(&self, begin: &str, count: usize) -> Vec<String> {
-        let names = (0..count).map(|at| (self.name)(&format!("{begin}{at}")));
-        names.collect()
+    fn source(&self, table: &str) -> Value {
+        json!({"schema": self.schema, "table": (self.name)(table)})
     }
 
     /// Columns of these types, as a table declares them.
@@ -142,6 +100,59 @@ impl Exact {
         });
         columns.collect::<Vec<String>>().join(", ")
     }
+}
+
+/// What makes a table of two hundred columns, of names that an engine has its way with: as it declares a column of whole numbers of sixteen digits, of texts, and
+/// of decimals of twenty digits and five behind the point.
+pub fn wide_table(table: &str, name: fn(&str) -> String, declared: [&str; 3]) -> String {
+    let columns = named(name, "c", COLUMNS).into_iter().enumerate();
+    let columns = columns.map(|(at, name)| format!("{name} {}", declared[at % 3]));
+    let columns = columns.collect::<Vec<String>>().join(", ");
+    let values = (0..COLUMNS).map(|at| match wide_value(at) {
+        Some(text) => format!("'{text}'"),
+        None => "NULL".to_owned(),
+    });
+    let values = values.collect::<Vec<String>>().join(", ");
+    format!("CREATE TABLE {table} ({columns}); INSERT INTO {table} VALUES ({values});")
+}
+
+/// A buyer is sent the two hundred columns of such a table, in their order: in CSV, and as the text of a line of JSON. `has_decimals`: else they are texts.
+pub async fn wide_leaves(
+    seller: &Company,
+    connection: &str,
+    source: Value,
+    name: fn(&str) -> String,
+    has_decimals: bool,
+) {
+    let names = named(name, "c", COLUMNS);
+    let sold = sold(seller, connection, source, &names).await;
+    let values: Record = (0..COLUMNS).map(wide_value).collect();
+    assert_eq!(csv(&sold, "").await, [head(&names), values]);
+    let members = names.iter().enumerate();
+    let members = members.map(|(at, name)| match (wide_value(at), at % 3) {
+        (None, _) => format!("\"{name}\":null"),
+        (Some(text), 1) => format!("\"{name}\":\"{text}\""),
+        (Some(text), 2) if !has_decimals => format!("\"{name}\":\"{text}\""),
+        (Some(number), _) => format!("\"{name}\":{number}"),
+    });
+    let members: Vec<String> = members.collect();
+    let accept = ("accept", "application/x-ndjson");
+    let lines = Raw::get(&sold.feed, &sold.path, &[accept]).await;
+    assert_eq!(lines.text(), format!("{{{}}}\n", members.join(",")));
+    assert_eq!(sold.buyer.credits().await, (8, 0));
+}
+
+/// An endpoint of these columns of a table, in the order of the first one, by which it is filtered, too. A page costs one of its buyer's ten credits.
+async fn sold(seller: &Company, connection: &str, source: Value, names: &[String]) -> Sold {
+    let fields: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    let definition =
+        json!({"source": source, "fields": fields, "order_by": [names[0]], "filters": [names[0]]});
+    Sold::new(seller, connection, definition, 1, 10).await
+}
+
+fn named(name: fn(&str) -> String, begin: &str, count: usize) -> Vec<String> {
+    let names = (0..count).map(|at| name(&format!("{begin}{at}")));
+    names.collect()
 }
 
 /// What stands in a column of the wide table: another one's, or one of a digit less, is seen.

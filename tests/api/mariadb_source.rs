@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use souk_tests::{Company, MariaDb, PgCluster};
 
+use crate::exact::{wide_leaves, wide_table};
 use crate::paid_faults::Sale;
 use crate::{host, unique};
 
@@ -99,6 +100,17 @@ async fn a_seller_sells_from_mariadb() {
         let ids: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
         assert_eq!(ids, wanted, "{query}");
     }
+}
+
+/// Two hundred columns leave in their order, to the last digit.
+#[tokio::test]
+async fn two_hundred_columns_of_mariadb_leave() {
+    let (seller, connection, database) = seller().await;
+    let declared = ["BIGINT", "VARCHAR(20)", "DECIMAL(25, 5)"];
+    let table = wide_table("wide", str::to_owned, declared);
+    MariaDb::shared().admin(&format!("USE {database}; {table}"));
+    let table = json!({"schema": database, "table": "wide"});
+    wide_leaves(&seller, &connection, table, str::to_owned, true).await;
 }
 
 /// What is wrong at the source is told as what it is.

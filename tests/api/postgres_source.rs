@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company, PgBouncer, PgCluster};
 
+use crate::exact::{wide_leaves, wide_table};
 use crate::paid_faults::Sale;
 use crate::{host, unique};
 
@@ -196,6 +197,18 @@ async fn a_page_that_divides_by_zero_is_its_sellers() {
     admin.batch_execute(zero).await.unwrap();
     let failed = reader.get(&path).await.expect_error(502, "SOURCE_ERROR");
     assert_eq!(failed.at("/error/details/blame"), "source");
+}
+
+/// Two hundred columns leave in their order, to the last digit.
+#[tokio::test]
+async fn two_hundred_columns_of_postgres_leave() {
+    let source = source(false).await;
+    let (seller, connection) = (&source.seller, &source.connection);
+    let declared = ["bigint", "text", "numeric(25, 5)"];
+    let table = wide_table("wide", str::to_owned, declared);
+    source.admin.batch_execute(&table).await.unwrap();
+    let table = json!({"schema": "public", "table": "wide"});
+    wide_leaves(seller, connection, table, str::to_owned, true).await;
 }
 
 /// What nobody waits for any more stops at the source, long before its time is over, as its list of processes shows.

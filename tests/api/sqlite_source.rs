@@ -6,6 +6,7 @@ use serde_json::json;
 use souk_tests::TestHost;
 use souk_tests::process::free_port;
 
+use crate::exact::{wide_leaves, wide_table};
 use crate::numbers::{Numbers, PAIRS, ROWS, SOON};
 use crate::pages::sqlite_file;
 use crate::{host, unique};
@@ -118,6 +119,16 @@ async fn files_are_read_as_programs_leave_them() {
             "{name}"
         );
     }
+}
+
+/// Two hundred columns leave in their order, to the last digit. Decimals of so many digits are texts to SQLite.
+#[tokio::test]
+async fn two_hundred_columns_of_a_file_leave() {
+    let table = wide_table("wide", str::to_owned, ["INTEGER", "TEXT", "TEXT"]);
+    let seller = host().await.company(&unique("wide")).await;
+    let connection = seller.sqlite("wide.db", sqlite_file(&table).await).await;
+    let table = json!({"table": "wide"});
+    wide_leaves(&seller, &connection, table, str::to_owned, false).await;
 }
 
 /// A name that a program wrote in a code page is no text, and can stand in no statement: it is not listed, and nothing else of the file is kept from being
