@@ -2,6 +2,7 @@
 //! work as an operator does, and are run by `tests/run --all-engines`.
 
 use serde_json::json;
+use souk_tests::files::{self, archive};
 use souk_tests::{Company, PgCluster};
 use tokio::sync::OnceCell;
 
@@ -43,20 +44,11 @@ fn day(n: u32) -> String {
     format!("2026-{month:02}-{day:02}")
 }
 
-/// Puts the connector to work for the platform, once, where it is not bundled.
+/// Puts the connector to work for the platform, once for all tests of this host.
 pub async fn put_to_work() {
     static DONE: OnceCell<()> = OnceCell::const_new();
-    DONE.get_or_init(|| async {
-        let platform = host().await.platform();
-        if platform.get("/connectors/files").await.status == 200 {
-            return;
-        }
-        let path = std::env::var_os("SOUK_FILES_COMPONENT").expect("tests/run --all-engines");
-        let wasm = tokio::fs::read(path).await.expect("the component");
-        let uploaded = platform.post_wasm("/connectors?activate=true", wasm).await;
-        uploaded.expect(201);
-    })
-    .await;
+    DONE.get_or_init(|| async { files::put_to_work(&host().await.platform()).await })
+        .await;
 }
 
 async fn seller(name: &str, bytes: Vec<u8>) -> (Company, String) {
@@ -273,27 +265,4 @@ async fn real_files_stop_for_a_caller_who_hangs_up() {
         numbers.hang_up(asked).await;
         numbers.are_answered().await;
     }
-}
-
-/// A tar archive: a header of 512 bytes for each, and its bytes up to the next multiple of that.
-pub fn archive<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (name, text) in files {
-        let text = text.as_ref();
-        let mut header = [0_u8; 512];
-        header[..name.len()].copy_from_slice(name.as_bytes());
-        header[100..107].copy_from_slice(b"0000644");
-        header[124..135].copy_from_slice(format!("{:011o}", text.len()).as_bytes());
-        header[156] = b'0';
-        header[257..263].copy_from_slice(b"ustar\0");
-        header[263..265].copy_from_slice(b"00");
-        header[148..156].copy_from_slice(b"        ");
-        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-        bytes.extend_from_slice(&header);
-        bytes.extend_from_slice(text);
-        bytes.resize(bytes.len().next_multiple_of(512), 0);
-    }
-    bytes.resize(bytes.len() + 1_024, 0);
-    bytes
 }

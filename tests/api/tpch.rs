@@ -11,10 +11,11 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, TryStreamExt as _};
 use rusqlite::types::ValueRef;
 use serde_json::json;
+use souk_tests::files::archive;
 use souk_tests::{Company, DuckDb, MariaDb, PgCluster};
 
 use self::data::{INDEXES, TABLES, cells, rows};
-use crate::files_source::{archive, put_to_work};
+use crate::files_source::put_to_work;
 use crate::{host, unique};
 
 /// Questions of which the rows have nothing to say are few.

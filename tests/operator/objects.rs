@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use souk_tests::client::Method;
 use souk_tests::s3::S3;
 use souk_tests::tls::TestCa;
-use souk_tests::{Answer, Client, Company, PgCluster, TestHost, souk};
+use souk_tests::{Answer, Client, Company, PgCluster, TestHost, files as sources, souk};
 use sqlx::{ConnectOptions, Connection};
 
 /// Hosts that share a store share its master key too.
@@ -15,6 +16,10 @@ const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a
 /// What a loaded machine takes for what takes seconds.
 const WITHIN: Duration = Duration::from_secs(90);
 const PIECE_BYTES: usize = 8 << 20;
+/// A host that follows another one compiles the connector of files for itself, 50 MB, while others use the machine.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(480);
+/// Of a Parquet that is longer than a piece: of each row a kilobyte cannot be made smaller than a half.
+const ROWS: u32 = 20_000;
 
 /// Two hosts on one PostgreSQL and one object store.
 async fn pair(s3: &S3) -> (TestHost, TestHost) {
@@ -52,9 +57,34 @@ async fn database(value: u32, padding: u32) -> Vec<u8> {
 /// A file with this value, and the path by which an asset that reads it is executed.
 async fn asset(seller: &Company, file: &str, bytes: Vec<u8>) -> String {
     let connection = seller.sqlite(file, bytes).await;
-    let reads = json!({"name": file, "sql_logic": "SELECT value FROM one"});
-    let asset = seller.asset(&connection, reads).await;
+    asking(seller, &connection, "SELECT value FROM one").await
+}
+
+/// The path by which an asset is executed that asks for this.
+async fn asking(seller: &Company, connection: &str, sql: &str) -> String {
+    let asset = seller.asset(connection, json!({"sql_logic": sql})).await;
     seller.path(&format!("/assets/{asset}/execute"))
+}
+
+/// A Parquet with this amount in each of its rows, as a feed writes it.
+async fn parquet(seller: &Company, amount: u32) -> Vec<u8> {
+    let table = format!(
+        "CREATE TABLE many (id int PRIMARY KEY, amount int NOT NULL, noise text NOT NULL);
+         INSERT INTO many SELECT n, {amount}, (SELECT string_agg(md5(n || '.' || i), '') FROM generate_series(1, 32) AS i)
+             FROM generate_series(1, {ROWS}) AS n"
+    );
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database(&table).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let fields = ["id", "amount", "noise"].map(|name| json!({"name": name}));
+    let feed = json!({"slug": format!("many-{amount}"), "source": {"table": "many"}, "fields": fields, "order_by": ["id"]});
+    let endpoint = seller.endpoint(&connection, feed).await;
+    let path = seller.path(&format!("/endpoints/{endpoint}/execute?export=true"));
+    let request = seller.client.request(Method::GET, &path);
+    let request = request.header("accept", "application/vnd.apache.parquet");
+    let answer = request.send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    answer.bytes().await.expect("a whole export").to_vec()
 }
 
 async fn execute(client: &Client, path: &str) -> Answer {
@@ -195,6 +225,72 @@ async fn an_object_store_may_be_away() {
     answers(&there, &away, 2.0).await;
     let again = seller.client.put_bytes(&new, b"new".to_vec()).await;
     again.expect(201);
+}
+
+/// What a statement reads in parts, by its footer and by ranges, or finds in an archive, comes from there like any other file: it is read where it was
+/// uploaded and where it was not, there once it has been fetched, and so is what replaces it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_come_from_an_object_store() {
+    let s3 = S3::start().await;
+    let (one, other) = pair(&s3).await;
+    let platform = one.platform();
+    sources::put_to_work(&platform).await;
+    let follower = other.client(platform.key.as_deref().expect("a key"));
+    let since = Instant::now();
+    loop {
+        let shown = follower.get("/connectors/files").await;
+        if shown.at("/data/active_version").is_string() {
+            break;
+        }
+        assert!(since.elapsed() < FOLLOWED_WITHIN, "{}", shown.body);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+
+    let seller = one.company("seller").await;
+    let here = seller.client.clone();
+    let there = other.client(&seller.key);
+    let first = parquet(&seller, 1).await;
+    let next = parquet(&seller, 2).await;
+    assert!(first.len() > PIECE_BYTES, "{} bytes", first.len());
+    let clubs = format!("id,club\n{ROWS},last\n");
+    let folder =
+        |many: &[u8]| sources::archive(&[("many.parquet", many), ("clubs.csv", clubs.as_bytes())]);
+    let archive = folder(&first);
+    let pieces = first.len().div_ceil(PIECE_BYTES) + archive.len().div_ceil(PIECE_BYTES);
+    let many = seller.file("files", "many.parquet", first).await;
+    let joined = seller.file("files", "many.tar", archive).await;
+    let mut paths = Vec::new();
+    for (connection, sql) in [
+        (&many, "SELECT amount FROM many WHERE id = 12345"),
+        (
+            &many,
+            "SELECT max(amount) FROM many WHERE length(noise) = 1024",
+        ),
+        (
+            &joined,
+            "SELECT max(amount) FROM many JOIN clubs ON many.id = clubs.id WHERE club = 'last'",
+        ),
+    ] {
+        paths.push(asking(&seller, connection, sql).await);
+    }
+    for path in &paths {
+        answers(&here, path, 1.0).await;
+    }
+    assert_eq!(s3.reads(), 0, "the host that took them in has them");
+    for path in &paths {
+        answers(&there, path, 1.0).await;
+    }
+    assert_eq!(s3.reads(), pieces);
+
+    for (name, bytes) in [("many.tar", folder(&next)), ("many.parquet", next)] {
+        let path = seller.path(&format!("/files/{name}"));
+        here.put_bytes(&path, bytes).await.expect(200);
+    }
+    for path in &paths {
+        answers(&here, path, 2.0).await;
+        answers(&there, path, 2.0).await;
+    }
 }
 
 fn files(host: &Path, directory: &str, company: &str) -> Vec<PathBuf> {

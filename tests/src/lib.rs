@@ -15,6 +15,7 @@ pub mod contract;
 pub mod cut_commits;
 pub mod databricks;
 pub mod duckdb;
+pub mod files;
 mod fronts;
 pub mod guests;
 pub mod host;
