@@ -8,11 +8,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::{
     BigQuery, ClickHouse, Client, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake,
-    SqlServer, TestHost, Trino, sqlserver, thousand_tables,
+    SqlServer, TestHost, Trino, files, sqlserver, thousand_tables,
 };
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Row};
 
+use crate::files_source::put_to_work;
 use crate::formats::Raw;
 use crate::hosts::MASTER_KEY;
 use crate::pages::sqlite_file;
@@ -313,6 +314,13 @@ async fn catalogs_of_a_thousand_tables() {
     let file = sqlite_file(&thousand_tables::sqlite()).await;
     let connection = seller.sqlite("many.db", file).await;
     missed.extend(catalog(&seller, "SQLite", &connection, "main").await);
+
+    if files::component().is_some() {
+        put_to_work().await;
+        let folder = thousand_tables::files();
+        let connection = seller.file("files", "many.tar", folder).await;
+        missed.extend(catalog(&seller, "files", &connection, "public").await);
+    }
 
     let server = DuckDb::start();
     for statement in thousand_tables::duckdb("shop") {

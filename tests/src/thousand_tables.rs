@@ -1,6 +1,8 @@
 //! A thousand tables of five fields each, in the words of each engine: of their catalog, which is read within a second. The connectors' tests say so of one
 //! of twenty on a busy machine, `tests/load/figures catalogs` of most.
 
+use crate::files::archive;
+
 /// They are named `t0` and so on.
 pub const TABLES: usize = 1_000;
 /// Of all of them.
@@ -52,6 +54,14 @@ pub fn duckdb(schema: &str) -> Vec<String> {
     let columns = "a BIGINT PRIMARY KEY, b VARCHAR, c DECIMAL(10, 2), d TIMESTAMP, e VARCHAR[]";
     let tables = tables(&format!("{schema}.t"), columns);
     [vec![format!("CREATE SCHEMA {schema}")], tables].concat()
+}
+
+/// An archive with them, each a CSV with one row.
+pub fn files() -> Vec<u8> {
+    let names: Vec<String> = (0..TABLES).map(|number| format!("t{number}.csv")).collect();
+    let text = "id,name,price,note,at\n1,a,1.50,,2026-01-01T00:00:00Z\n";
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text)).collect();
+    archive(&files)
 }
 
 /// In the database in which they are run. Tables of InnoDB are files that take their time to be made: one of twenty is such a table.
