@@ -65,16 +65,27 @@ fn connectors_of_engines_have_the_same_files() {
     assert!(engines.len() >= 11, "{engines:?}");
 }
 
-/// What `docs/engines-evidence.md` says is there: each test in its file, and something of each engine for each requirement.
+/// The keys of the files that the tests named in a text of `docs/engines-evidence.md` are in.
+fn keys(text: &str) -> impl Iterator<Item = &str> {
+    let ends = text.match_indices("`][");
+    ends.map(move |(at, _)| text[at + 3..].split(']').next().unwrap_or_default())
+}
+
+/// What `docs/engines-evidence.md` says is there: each test in its file, something of each engine for each requirement, and a mark where that is of the
+/// connector alone.
 #[test]
 fn the_evidence_of_engines_is_there() {
     let text = std::fs::read_to_string(root().join("docs/engines-evidence.md"));
     let text = text.expect("the evidence");
     // `[pg values]: ../plugins/postgres/tests/values.rs`
     let mut files = BTreeMap::new();
+    let mut natively = BTreeSet::new();
     for line in text.lines().filter_map(|line| line.strip_prefix('[')) {
         let (key, path) = line.split_once("]: ../").expect("a file");
         let source = std::fs::read_to_string(root().join(path));
+        if path.starts_with("plugins/") {
+            natively.insert(key);
+        }
         files.insert(
             key,
             source.unwrap_or_else(|error| panic!("{path}: {error}")),
@@ -99,6 +110,11 @@ fn the_evidence_of_engines_is_there() {
                 let (engines, requirements) = tables.last_mut().expect("a head");
                 assert_eq!(cells.len(), engines.len() + 1, "{requirement}");
                 assert!(!cells.contains(&""), "{requirement}");
+                for cell in &cells {
+                    let mut keys = keys(cell).peekable();
+                    let is_alone = keys.peek().is_some() && keys.all(|key| natively.contains(key));
+                    assert_eq!(is_alone, cell.ends_with('°'), "{requirement}: {cell}");
+                }
                 requirements.push(requirement);
             }
         }
