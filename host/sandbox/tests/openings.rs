@@ -347,6 +347,8 @@ async fn who_waits_outlives_the_last_session() {
     far.gate.always_turns_away();
     let asked = far.ask(2);
     far.gate.logins(4).await;
+    // The fourth has been turned away, and the pause behind it is not over.
+    far.gate.has_no_other().await;
     far.gate.always_lets_in();
     far.gate.cuts(0);
     far.gate.logins(1).await;

@@ -58,7 +58,7 @@ impl Source {
         fields
     }
 
-    async fn is_told(self) {
+    async fn told(self) {
         let engine = self.engine;
         let seller = host().await.company(&unique("stranger")).await;
         let (fields, own, strange) = (&self.fields, &self.credentials, self.strange());
@@ -121,7 +121,7 @@ fn in_json(line: &str) -> String {
 
 /// Engines with a wire of their own.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_is_told_over_a_wire() {
+async fn what_is_wrong_with_a_connection_told_over_a_wire() {
     let (cluster, mariadb) = (PgCluster::shared().await, MariaDb::shared());
     let sqlserver = SqlServer::start().await;
     let postgres = Source {
@@ -149,13 +149,13 @@ async fn what_is_wrong_with_a_connection_is_told_over_a_wire() {
         nowhere: &[("nowhere", "has no database of the connection's name")],
     };
     for source in [postgres, mysql, sqlserver] {
-        source.is_told().await;
+        source.told().await;
     }
 }
 
 /// Engines over HTTP, and APIs.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_is_told_over_http() {
+async fn what_is_wrong_with_a_connection_told_over_http() {
     let (recorded, api) = (Recorded::start().await, SellerApi::start().await);
     // What was recorded is of one database.
     let clickhouse = Source {
@@ -193,13 +193,13 @@ async fn what_is_wrong_with_a_connection_is_told_over_http() {
         )],
     };
     for source in [clickhouse, seller_api, bigquery, duckdb] {
-        source.is_told().await;
+        source.told().await;
     }
 }
 
 /// Trino, by a password.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_is_told_of_trino() {
+async fn what_is_wrong_with_a_connection_told_of_trino() {
     let server = Trino::start_tls().await;
     server.admin("ATTACH ':memory:' AS league");
     let source = Source {
@@ -209,12 +209,12 @@ async fn what_is_wrong_with_a_connection_is_told_of_trino() {
         secret: "password",
         nowhere: &[("pond.league", NO_CATALOG), ("memory.nowhere", NO_SCHEMA)],
     };
-    source.is_told().await;
+    source.told().await;
 }
 
 /// Snowflake, by a key and by a token.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_is_told_of_snowflake() {
+async fn what_is_wrong_with_a_connection_told_of_snowflake() {
     let server = Snowflake::start_tls().await;
     server.admin("ATTACH ':memory:' AS LEAGUE");
     let key = json!({"account": snowflake::ACCOUNT, "username": snowflake::USER, "private_key": snowflake::PRIVATE_KEY});
@@ -235,13 +235,13 @@ async fn what_is_wrong_with_a_connection_is_told_of_snowflake() {
                 ("SHOP.NOWHERE", NO_SCHEMA),
             ],
         };
-        source.is_told().await;
+        source.told().await;
     }
 }
 
 /// Databricks, as a service principal and by a token.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_is_told_of_databricks() {
+async fn what_is_wrong_with_a_connection_told_of_databricks() {
     let server = Databricks::start_tls().await;
     server.admin("ATTACH ':memory:' AS league");
     let principal =
@@ -259,6 +259,6 @@ async fn what_is_wrong_with_a_connection_is_told_of_databricks() {
             secret,
             nowhere: &[("pond.league", NO_CATALOG), ("memory.nowhere", NO_SCHEMA)],
         };
-        source.is_told().await;
+        source.told().await;
     }
 }

@@ -26,6 +26,10 @@ impl Backoff {
 
     /// A session could not be opened. Returns what is left of the pause.
     pub fn refused(&mut self, now_us: u64) -> Duration {
+        // Long after the last one it is no row any more.
+        if now_us > self.until_us + PAUSE_MAX.as_micros() as u64 {
+            self.pauses = 0;
+        }
         // Others that were under way with the one that began the pause do not make it longer.
         if self.is_over(now_us) {
             let factor = 1u32.checked_shl(self.pauses).unwrap_or(u32::MAX);
@@ -73,6 +77,8 @@ mod tests {
         }
         assert_eq!(pauses[..7], [100, 200, 400, 800, 1_600, 3_200, 5_000]);
         assert!(pauses[7..].iter().all(|pause| *pause == 5_000));
+        now_us += 2 * PAUSE_MAX.as_micros() as u64;
+        assert_eq!(backoff.refused(now_us), PAUSE_MIN, "after a while");
         backoff.taken();
         assert!(backoff.allows(3, true, now_us), "several at once");
         assert_eq!(backoff.refused(now_us), PAUSE_MIN);

@@ -127,6 +127,13 @@ impl Pool {
                     }
                 }
                 Place::Open(permit) => {
+                    // Nobody logs in for those who have left.
+                    if state.queue.forget_gone() {
+                        self.waiting.store(state.queue.len(), Ordering::Release);
+                        drop(state);
+                        drop(permit);
+                        continue;
+                    }
                     state.opening += 1;
                     drop(state);
                     self.spawn(permit);

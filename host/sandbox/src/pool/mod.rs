@@ -127,6 +127,8 @@ struct State {
     opening: usize,
     /// The source took the last session that was to be opened, and has broken none since.
     took_last: bool,
+    /// The last session went while another one was being opened.
+    lost_last: bool,
     backoff: Backoff,
     queue: Queue,
 }
@@ -238,6 +240,7 @@ impl Pool {
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
         state.took_last = true;
+        state.lost_last = false;
         state.backoff.taken();
         state.sessions.push(Seat {
             home: session.home,
@@ -248,16 +251,19 @@ impl Pool {
         self.settle(session);
     }
 
-    /// A session could not be opened. Those who waited for it hear why, unless others can serve them. Returns after what time
-    /// another one may be opened while those are there: who still waits then has to be looked after ([`Pool::kick`]), by the keeper at the latest.
+    /// A session could not be opened. Those who waited for it hear why, unless others can serve them, or did until a moment ago: a source that was full
+    /// may have been so by the one that has gone. Returns after what time another one may be opened while others are there: who still waits then has to
+    /// be looked after ([`Pool::kick`]), by the keeper at the latest.
     pub fn open_failed(self: &Arc<Pool>, fault: &Fault) -> Duration {
         let now_us = self.shared.micros(Instant::now());
         let mut state = self.state.lock();
         state.opening = state.opening.saturating_sub(1);
         state.took_last = false;
         let pause = state.backoff.refused(now_us);
+        let has_sessions = !state.sessions.is_empty();
+        let lost_last = std::mem::take(&mut state.lost_last);
         let mut failed = Vec::new();
-        if state.sessions.is_empty() {
+        if !has_sessions && (!lost_last || fault.kind == FaultKind::ShuttingDown) {
             failed.extend(self.dequeue(&mut state));
             while state.opening == 0
                 && let Some(job) = self.dequeue(&mut state)
@@ -270,7 +276,8 @@ impl Pool {
             self.answer(&job, Err(fault.clone()), None);
         }
         self.kick();
-        pause
+        // Without sessions nobody waits for it to be over.
+        if has_sessions { pause } else { Duration::ZERO }
     }
 
     /// A session is over: nothing is given to it from now on. Jobs that it had not submitted, and
@@ -285,6 +292,7 @@ impl Pool {
         state
             .sessions
             .retain(|seat| !Arc::ptr_eq(&seat.handle, session));
+        state.lost_last |= state.sessions.is_empty() && state.opening > 0;
         self.put_back(&mut state, again);
     }
 

@@ -70,10 +70,12 @@ impl Queue {
         self.standing.pop_back().map(|standing| standing.job)
     }
 
-    /// Forgets those for whose answer nobody waits.
-    pub fn forget_gone(&mut self) {
+    /// Forgets those for whose answer nobody waits. Returns whether there were any.
+    pub fn forget_gone(&mut self) -> bool {
+        let before = self.standing.len();
         self.standing
             .retain(|standing| !standing.job.ticket.is_gone());
+        self.standing.len() < before
     }
 
     /// Those whose time is over.

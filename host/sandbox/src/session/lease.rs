@@ -222,8 +222,10 @@ impl Lease {
                 End::Broke(_) if may_repeat && (waited || is_second) => None,
                 End::Lost(..) if may_repeat && culprit != Some(entry.id) => None,
                 End::Overdue | End::Closed if may_repeat => None,
-                // It may have reached the source, and is not to blame.
-                End::Lost(..) if !is_repeatable && culprit != Some(entry.id) => Some(lost()),
+                // It may have reached the source, and is not to blame. (By itself it is to blame, whatever its guest has broken it by.)
+                End::Lost(..) if was_shared && !is_repeatable && culprit != Some(entry.id) => {
+                    Some(lost())
+                }
                 End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) | End::Cut(fault) => {
                     Some(fault.clone())
                 }

@@ -11,7 +11,7 @@ mod outgoing;
 mod wire;
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
@@ -41,12 +41,9 @@ async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
         Err(fault) => {
             log_failure(&pool, &fault);
             let pause = opening.failed(permit, &fault);
-            // Whoever waits then has another one opened. Nothing is kept for that.
-            let waiting = Arc::downgrade(&pool);
-            drop(pool);
-            tokio::time::sleep(pause).await;
-            if let Some(pool) = waiting.upgrade() {
-                pool.kick();
+            if !pause.is_zero() {
+                // Whoever waits then has another one opened. In a task of its own, which is small.
+                tokio::spawn(look_again(Arc::downgrade(&pool), pause));
             }
         }
         Ok(session) => {
@@ -64,6 +61,13 @@ async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
             };
             lease.finish(end);
         }
+    }
+}
+
+async fn look_again(pool: Weak<Pool>, pause: Duration) {
+    tokio::time::sleep(pause).await;
+    if let Some(pool) = pool.upgrade() {
+        pool.kick();
     }
 }
 
