@@ -318,43 +318,60 @@ fn limits_are_held() {
     assert_eq!(wire.wait(id).unwrap_err().code, "rows_limit");
 }
 
-/// Results of many packets and batches, of 200 columns, and values of more than a packet.
+/// Results of many packets and batches, of 200 columns, and values of more than a packet; however rows end.
 #[test]
 fn large_results_are_whole() {
     let server = MariaDb::shared();
     let database = server.database("");
-    let mut wire = wire(server, &database);
-    let many = wire
-        .query("SELECT seq AS n, IF(seq % 3 = 0, NULL, seq) AS o, REPEAT('x', 20) AS t FROM seq_1_to_30000", vec![])
-        .ok();
-    assert_eq!(many.rows, 30_000);
-    assert!(many.chunks.len() > 1);
-    let columns: Vec<String> = (0..200)
-        .map(|i| format!("IF({i} % 2, NULL, {i}) AS c{i}"))
-        .collect();
-    let wide = wire
-        .query(&format!("SELECT {}", columns.join(", ")), vec![])
-        .ok();
-    assert_eq!(wide.columns.len(), 200);
-    for i in 0..200 {
-        let wanted = if i % 2 == 1 {
-            "NULL".into()
-        } else {
-            i.to_string()
-        };
-        assert_eq!(wide.cell(i, 0), wanted, "c{i}");
-    }
-    for length in [0xff_fff0, 0xff_fffa, 0xff_ffff, 17_000_000] {
-        let answer = wire
-            .query(&format!("SELECT REPEAT('x', {length}) AS v"), vec![])
+    for mut wire in common::both_ways(server, &database) {
+        let many = wire
+            .query("SELECT seq AS n, IF(seq % 3 = 0, NULL, seq) AS o, REPEAT('x', 20) AS t FROM seq_1_to_30000", vec![])
             .ok();
-        assert_eq!(answer.cell(0, 0).len(), length);
+        assert_eq!(many.rows, 30_000);
+        assert!(many.chunks.len() > 1);
+        let columns: Vec<String> = (0..200)
+            .map(|i| format!("IF({i} % 2, NULL, {i}) AS c{i}"))
+            .collect();
+        let wide = wire
+            .query(&format!("SELECT {}", columns.join(", ")), vec![])
+            .ok();
+        assert_eq!(wide.columns.len(), 200);
+        for i in 0..200 {
+            let wanted = if i % 2 == 1 {
+                "NULL".into()
+            } else {
+                i.to_string()
+            };
+            assert_eq!(wide.cell(i, 0), wanted, "c{i}");
+        }
+        for length in [0xff_fff0, 0xff_fffa, 0xff_ffff, 17_000_000] {
+            let answer = wire
+                .query(&format!("SELECT REPEAT('x', {length}) AS v"), vec![])
+                .ok();
+            assert_eq!(answer.cell(0, 0).len(), length);
+        }
+        let text = "y".repeat(17_000_000);
+        let answer = wire
+            .query("SELECT LENGTH(?) AS n", vec![Value::Text(text)])
+            .ok();
+        assert_eq!(answer.cell(0, 0), "17000000");
     }
-    let text = "y".repeat(17_000_000);
-    let answer = wire
-        .query("SELECT LENGTH(?) AS n", vec![Value::Text(text)])
-        .ok();
-    assert_eq!(answer.cell(0, 0), "17000000");
+}
+
+/// An error behind rows, of which some have been told, fails the request, and the session goes on; however rows end.
+#[test]
+fn an_error_behind_rows_is_told() {
+    let server = MariaDb::shared();
+    let database = server.database("");
+    let sql = "SELECT IF(seq = 20000, 9223372036854775807 + CAST(seq AS SIGNED), 0) AS n FROM seq_1_to_30000";
+    for mut wire in common::both_ways(server, &database) {
+        let id = wire.ask(sql, vec![]);
+        let answer = wire.wait(id).unwrap();
+        assert!((1..20_000).contains(&answer.rows), "{}", answer.rows);
+        let error = answer.error();
+        assert_eq!(error.source_code.as_deref(), Some("22003"), "{error:?}");
+        assert_eq!(wire.scalar("SELECT 1"), "1");
+    }
 }
 
 /// A server that cuts the results of clients which name no number of rows (`sql_select_limit`) does not cut ours: a part would be taken for the whole.
