@@ -92,13 +92,18 @@ async fn told_lie(
         .ask_within(&source, sample.request(), PATIENCE)
         .await;
     let took = begun.elapsed();
-    Ok(judged(&answer, took).map(|wrong| format!("{lie:?}: {wrong}")))
+    Ok(judged(&answer, took, PATIENCE).map(|wrong| format!("{lie:?}: {wrong}")))
 }
 
-fn judged(answer: &Result<Output, Fault>, took: Duration) -> Option<String> {
-    if took > PATIENCE + GRACE {
+/// What is wrong with an answer to lies: one is not asked to be right.
+pub(super) fn judged(
+    answer: &Result<Output, Fault>,
+    took: Duration,
+    patience: Duration,
+) -> Option<String> {
+    if took > patience + GRACE {
         return Some(format!(
-            "told after {took:?}, the deadline was {PATIENCE:?}"
+            "told after {took:?}, the deadline was {patience:?}"
         ));
     }
     match answer {
@@ -145,7 +150,7 @@ async fn opened(suite: &Suite<'_>, sample: &Sample, file: &Path) -> Option<Strin
         .ask_within(&source, sample.request(), PATIENCE)
         .await;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    judged(&answer, begun.elapsed()).map(|wrong| format!("{name}: {wrong}"))
+    judged(&answer, begun.elapsed(), PATIENCE).map(|wrong| format!("{name}: {wrong}"))
 }
 
 /// The same bytes every time.

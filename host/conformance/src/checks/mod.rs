@@ -10,6 +10,7 @@ mod limits;
 mod opening;
 mod reading;
 mod sample;
+mod spoilt;
 mod together;
 mod truth;
 mod types;

@@ -1,4 +1,5 @@
-//! What a wire does that nobody wishes: it delivers byte by byte, ends in the middle, is silent, is gone when it is needed again.
+//! What a wire does that nobody wishes: it delivers byte by byte, ends in the middle, is silent, is gone when it is needed again, says what nobody said
+//! (`spoilt`).
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,7 @@ use souk_outbound::TlsMode;
 use souk_sandbox::{Blame, FaultKind, Output};
 
 use super::sample::{Sample, ask};
-use super::{Suite, Verdict, advice, told};
+use super::{Suite, Verdict, advice, spoilt, told};
 use crate::profile::Place;
 use crate::relay::{Mode, Relay};
 use crate::subject::KitError;
@@ -62,11 +63,14 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place, sample: &Sample) -> Resul
     let begun = Instant::now();
     let verdict = trial.cancelled(suite).await;
     suite.found("cancel.session_goes_on", begun, verdict);
+    let begun = Instant::now();
+    let verdict = spoilt::tried(suite, place, sample, &whole).await?;
+    suite.found("wire.spoilt", begun, verdict);
     Ok(())
 }
 
 /// The same place through a relay, or why there is none.
-async fn relayed(place: &Place) -> Result<Result<(Relay, Place), String>, KitError> {
+pub(super) async fn relayed(place: &Place) -> Result<Result<(Relay, Place), String>, KitError> {
     Ok(match place {
         Place::Tcp {
             host, port, tls, ..
