@@ -28,11 +28,47 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 const UNDER_WAY_MAX: usize = 128;
 /// How much of a refusal is kept for the connection's owner.
 const REFUSAL_BYTES_KEPT: usize = 500;
+/// A host sends no request to a longer path.
+const PATH_BYTES_MAX: usize = 8 << 10;
 
 /// Text as one segment of a path or one value of a query: nothing in it has a meaning any more. (Segments that are only dots still have
 /// one: the host refuses a path with `..`.)
 pub fn encoded(text: &str) -> impl Display {
     utf8_percent_encode(text, ENCODED)
+}
+
+/// A path that the source has led to (`next`, a link), if a host sends requests to it: below the base URL, and encoded. Any other path a host takes for the
+/// connector's own mistake, which ends the session; here it is the source's.
+pub fn led_to(path: &str) -> Result<&str, Error> {
+    match is_sent(path) {
+        true => Ok(path),
+        false => Err(Error::source_failed(
+            "bad_path",
+            "the source leads on to what is no path below its address",
+        )
+        .detail(path)),
+    }
+}
+
+fn is_sent(path: &str) -> bool {
+    let is_plain = |byte: u8| !matches!(byte, ..=b' ' | 0x7f) && !b"\\#<>`\"".contains(&byte);
+    let segments = path.split('?').next().unwrap_or(path);
+    path.starts_with('/')
+        && path.len() <= PATH_BYTES_MAX
+        && path.bytes().all(is_plain)
+        && !segments.split('/').any(is_dots)
+}
+
+/// `.` and `..`, also percent-encoded, also with an encoded slash beside them.
+fn is_dots(segment: &str) -> bool {
+    let plain = segment
+        .to_ascii_lowercase()
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "/");
+    plain
+        .split('/')
+        .any(|part| matches!(part.split(';').next(), Some("." | "..")))
 }
 
 /// Sends requests; several may be under way at once.
@@ -301,7 +337,7 @@ impl HttpResponse {
         }
     }
 
-    /// Where the header `Link` says that the list goes on (RFC 8288): a path as it stands there, or an address.
+    /// Where the header `Link` says that the list goes on (RFC 8288): a path as it stands there, or an address ([`led_to`]).
     pub fn next_link(&self) -> Option<&str> {
         let links = self.header("link")?.split(',');
         links
@@ -388,6 +424,43 @@ mod tests {
             request.inner.path,
             "/teams/a%2Fb%3Fc?q=x%26y%3D1%20%23%C3%A9&page=7"
         );
+    }
+
+    /// What a source leads to is asked for if a host sends it, and else the source's fault.
+    #[test]
+    fn a_source_leads_below_its_own_address() {
+        for path in [
+            "/",
+            "/items?page=2",
+            "/.well-known/b..c?d=/../e",
+            "/a%20b",
+            "/grüße",
+        ] {
+            assert_eq!(led_to(path).ok(), Some(path));
+        }
+        let long = "/a".repeat(PATH_BYTES_MAX);
+        for path in [
+            "",
+            "items",
+            "https://elsewhere/",
+            "/a b",
+            "/a\nb",
+            "/a\u{7f}",
+            "/a#b",
+            "/a\\b",
+            "/a<b",
+            "/a?b=\"c\"",
+            "/..",
+            "/a/./b",
+            "/%2E%2e/b",
+            "/a/..%2fb",
+            "/..;a/b",
+            long.as_str(),
+        ] {
+            let error = led_to(path).unwrap_err();
+            let told = (error.class, error.code.as_str());
+            assert_eq!(told, (ErrorClass::Source, "bad_path"), "{path:?}");
+        }
     }
 
     /// Each status has its class, and what the source said besides.

@@ -10,10 +10,11 @@ const PAGES_MAX: u32 = 1_000;
 /// `rate-limited` and the source's `Retry-After`, and it is the caller who comes back; ask for pages as large as the API gives.
 ///
 /// ```
-/// # use souk_sdk::{Error, Http, Pager, Rows, http::Request};
+/// # use souk_sdk::{Error, Http, Pager, Rows, http::{Request, led_to}};
 /// # async fn query(http: Http, rows: &mut Rows) -> Result<(), Error> {
 /// let mut pages = Pager::new(http, Request::get("/teams"), |response| {
-///     Ok(response.next_link().map(Request::get))
+///     let next = response.next_link().map(led_to).transpose()?;
+///     Ok(next.map(Request::get))
 /// });
 /// while let Some(page) = pages.next().await? {
 ///     for name in page.json::<Vec<&str>>()? {

@@ -31,6 +31,17 @@ export function request(method, path, headers = {}, body = '') {
   };
 }
 
+/**
+ * A path that the source has led to, if a host sends requests to it: below the base URL, and encoded. Any other path a host takes for the connector's own
+ * mistake, which ends the session; here it is the source's.
+ */
+export function ledTo(path) {
+  const isPath = typeof path === 'string' && path.length <= 8 << 10 && /^\/[^\0- \x7f\\#<>`"]*$/.test(path);
+  const plain = isPath ? path.split('?')[0].toLowerCase().replaceAll('%2e', '.').replaceAll('%2f', '/').replaceAll('%5c', '/') : '..';
+  if (!plain.split('/').some((part) => ['.', '..'].includes(part.split(';')[0]))) return path;
+  throw new SoukError('source', 'bad_path', 'the source leads on to what is no path below its address', { detail: String(path).slice(0, 500) });
+}
+
 /** A pause of so many milliseconds; `yield` it. It ends with the request's deadline at the latest. */
 export const pause = (ms) => ({ pause: ms });
 
@@ -223,6 +234,14 @@ const bits = (flags) => {
   return bytes;
 };
 
+// A host reads no others.
+const NUMBER = /^(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)$/;
+const digits = (value) => {
+  const text = String(value);
+  if (NUMBER.test(text)) return text;
+  throw new RangeError(`${text} is no number`);
+};
+
 // Arrow's physical layout, as the contract wants it.
 function chunk({ name, kind }, values) {
   const isNull = values.map((value) => value === null || value === undefined);
@@ -235,7 +254,7 @@ function chunk({ name, kind }, values) {
       case 'int64': case 'time': case 'timestamp': case 'local-timestamp': return { tag: 'i64s', val: BigInt64Array.from(filled(0n, BigInt)) };
       case 'float64': return { tag: 'f64s', val: Float64Array.from(filled(0, Number)) };
       case 'bytes': return { tag: 'var-len', val: varLen(filled([], (value) => Uint8Array.from(value))) };
-      default: return { tag: 'var-len', val: varLen(filled('', String).map((text) => new TextEncoder().encode(text))) };
+      default: return { tag: 'var-len', val: varLen(filled('', kind === 'decimal' ? digits : String).map((text) => new TextEncoder().encode(text))) };
     }
   };
   try {

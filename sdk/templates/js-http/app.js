@@ -1,5 +1,5 @@
 // A connector for an API that lists things page by page: a statement is a path (`/items`).
-import { SoukError, classified, defineConnector, json, micros, request } from './souk.js';
+import { SoukError, classified, defineConnector, json, ledTo, micros, request } from './souk.js';
 
 // What a connection is configured with. A host passes on what is named here, and nothing else; a secret has "writeOnly": true.
 const SETTINGS = {
@@ -30,7 +30,7 @@ export const connector = defineConnector({
       const page = json(classified(yield get(session, path)));
       if (!Array.isArray(page?.items)) throw new SoukError('source', 'bad_json', "the source's answer is not the JSON that was expected");
       for (const { id, name, price, at } of page.items) rows.push([id, name, price, at && micros(at)]);
-      path = page.next;
+      path = page.next && ledTo(page.next);
     }
   },
 

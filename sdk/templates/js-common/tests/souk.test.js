@@ -1,7 +1,7 @@
 // Native tests of what souk.js does for every connector.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SoukError, classified, defineConnector, json, pause, request } from '../souk.js';
+import { SoukError, classified, defineConnector, json, ledTo, pause, request } from '../souk.js';
 import { Origin, Refused, Session, Wire, refused } from './scripted.js';
 
 const made = (app, need = 'http', schema = {}) =>
@@ -22,13 +22,24 @@ test('values arrive in their columns', () => {
 });
 
 test('a value of another kind is the fault of the source', () => {
-  const connector = made({
-    query(session, query, rows) {
-      rows.columns([['id', 'int64']]);
-      rows.push(['seven']);
-    },
-  });
-  assert.throws(() => new Session(connector, {}, new Origin({})).query(''), refused('source'));
+  for (const [kind, value] of [['int64', 'seven'], ['decimal', '1,50'], ['decimal', '1.5x'], ['decimal', {}]]) {
+    const connector = made({
+      query(session, query, rows) {
+        rows.columns([['value', kind]]);
+        rows.push([value]);
+      },
+    });
+    assert.throws(() => new Session(connector, {}, new Origin({})).query(''), refused('source'), `${kind} ${value}`);
+  }
+});
+
+test('a source leads below its own address', () => {
+  for (const path of ['/', '/items?page=2', '/.well-known/b..c?d=/../e', '/a%20b']) assert.equal(ledTo(path), path);
+  const elsewhere = ['', 'items', 'https://elsewhere/', '/..', '/a/./b', '/%2E%2e/b', '/a/..%2fb', '/..;a/b'];
+  const unsent = ['/a b', '/a\nb', '/a\x7f', '/a#b', '/a\\b', '/a<b', '/a'.repeat(8 << 10), 7, null];
+  for (const path of [...elsewhere, ...unsent]) {
+    assert.throws(() => ledTo(path), ({ error }) => error.class === 'source' && error.code === 'bad_path', String(path));
+  }
 });
 
 test('requests and pauses are answered', () => {

@@ -16,6 +16,10 @@ test('pages follow each other', () => {
   assert.deepEqual(headers, [{ name: 'authorization', value: 'Bearer secret' }]);
 });
 
+test('a source leads to its own paths', () => {
+  assert.throws(() => open({ '/items': [200, '{"items": [], "next": "/items page=2"}'] }).query('/items'), refused('source'));
+});
+
 test('refusals have classes', () => {
   assert.throws(() => open({ '/items': [401, 'no'] }).query('/items'), refused('authentication'));
   assert.throws(() => open({ '/items': [200, '[]'] }).query('/items'), refused('source'));

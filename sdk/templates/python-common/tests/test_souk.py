@@ -113,6 +113,16 @@ class Faults(unittest.TestCase):
                 asked(query, {"/x": (200, body)}).query("x")
             self.assertEqual(refused.exception.kind, "source")
 
+    def test_a_source_leads_below_its_own_address(self):
+        for path in ["/", "/items?page=2", "/.well-known/b..c?d=/../e", "/a%20b"]:
+            self.assertEqual(souk.led_to(path), path)
+        elsewhere = ["", "items", "https://elsewhere/", "/..", "/a/./b", "/%2E%2e/b", "/a/..%2fb", "/..;a/b"]
+        unsent = ["/a b", "/a\n", "/a\x7f", "/a#b", "/a\\b", "/a<b", "/a" * (8 << 10), 7, None]
+        for path in elsewhere + unsent:
+            with self.subTest(str(path)[:20]), self.assertRaises(SoukError) as refused:
+                souk.led_to(path)
+            self.assertEqual((refused.exception.kind, refused.exception.error.code), ("source", "bad_path"))
+
     def test_digits_and_nesting_of_a_document_are_kept(self):
         def query(self, query, rows):
             document = (yield souk.request("GET", "/x")).classified().json()

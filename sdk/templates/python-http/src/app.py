@@ -40,7 +40,7 @@ class MyConnector(souk.Connector):
             with souk.believed():
                 for item in page["items"]:
                     rows.push(item["id"], item["name"], item["price"], souk.moment(item["at"]))
-                path = page["next"]
+                path = page["next"] and souk.led_to(page["next"])
 
     def ping(self, limits, rows):
         """Asks for something that needs the key."""

@@ -38,8 +38,15 @@ class Pages(unittest.TestCase):
         self.assertEqual(session.receive(*api.take(staying)).events[-1], wit.Event_Done(12))
 
     def test_refusals_have_classes(self):
-        session = Session(app, KEY, Origin({"/items": (429, "", {"retry-after": "3"}), "/text": (200, "sorry"), "/other": (200, '{"items": 7}')}))
-        for statement, kind in [("/items", "rate-limited"), ("/else", "not-found"), ("else", "invalid-request"), ("/text", "source"), ("/other", "source")]:
+        api = Origin({
+            "/items": (429, "", {"retry-after": "3"}),
+            "/text": (200, "sorry"),
+            "/other": (200, '{"items": 7}'),
+            "/astray": (200, '{"items": [], "next": "/items page=2"}'),
+        })
+        session = Session(app, KEY, api)
+        refusals = {"/items": "rate-limited", "/else": "not-found", "else": "invalid-request", "/text": "source", "/other": "source", "/astray": "source"}
+        for statement, kind in refusals.items():
             with self.subTest(statement), self.assertRaises(Refused) as refused:
                 session.query(statement)
             self.assertEqual(refused.exception.kind, kind)

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use souk_sdk::http::Request;
+use souk_sdk::http::{Request, led_to};
 use souk_sdk::{
     Cell, ColumnType, Connector, Descriptor, Error, Io, Limits, Need, Pager, Query, Rows, Settings,
     Value, column, time,
@@ -81,7 +81,8 @@ impl Connector for MyConnector {
         ])?;
         let mut pages = Pager::new(self.io.http(), first, |response| {
             let page: Page<'_> = response.json()?;
-            Ok(page.next.map(|next| self.request(next)))
+            let next = page.next.as_deref().map(led_to).transpose()?;
+            Ok(next.map(|next| self.request(next)))
         });
         while let Some(response) = pages.next().await? {
             let page: Page<'_> = response.json()?;

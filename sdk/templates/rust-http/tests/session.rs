@@ -24,6 +24,14 @@ fn pages_follow_each_other() {
 }
 
 #[test]
+fn a_source_leads_to_its_own_paths() {
+    let api = Origin::new().get("/items", r#"{"items": [], "next": "/items page=2"}"#);
+    let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
+    let error = session.query("/items", []).unwrap_err();
+    assert_eq!((error.class, error.code.as_str()), (ErrorClass::Source, "bad_path"));
+}
+
+#[test]
 fn a_parameter_is_one_value() {
     let api = Origin::new().get("/items?q=a%26b", r#"{"items": [], "next": null}"#);
     let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
