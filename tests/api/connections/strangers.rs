@@ -121,7 +121,7 @@ fn in_json(line: &str) -> String {
 
 /// Engines with a wire of their own.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_told_over_a_wire() {
+async fn what_is_wrong_with_a_connection_is_told_over_a_wire() {
     let (cluster, mariadb) = (PgCluster::shared().await, MariaDb::shared());
     let sqlserver = SqlServer::start().await;
     let postgres = Source {
@@ -155,7 +155,7 @@ async fn what_is_wrong_with_a_connection_told_over_a_wire() {
 
 /// Engines over HTTP, and APIs.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_told_over_http() {
+async fn what_is_wrong_with_a_connection_is_told_over_http() {
     let (recorded, api) = (Recorded::start().await, SellerApi::start().await);
     // What was recorded is of one database.
     let clickhouse = Source {
@@ -199,7 +199,7 @@ async fn what_is_wrong_with_a_connection_told_over_http() {
 
 /// Trino, by a password.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_told_of_trino() {
+async fn what_is_wrong_with_a_connection_is_told_of_trino() {
     let server = Trino::start_tls().await;
     server.admin("ATTACH ':memory:' AS league");
     let source = Source {
@@ -214,7 +214,7 @@ async fn what_is_wrong_with_a_connection_told_of_trino() {
 
 /// Snowflake, by a key and by a token.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_told_of_snowflake() {
+async fn what_is_wrong_with_a_connection_is_told_of_snowflake() {
     let server = Snowflake::start_tls().await;
     server.admin("ATTACH ':memory:' AS LEAGUE");
     let key = json!({"account": snowflake::ACCOUNT, "username": snowflake::USER, "private_key": snowflake::PRIVATE_KEY});
@@ -241,7 +241,7 @@ async fn what_is_wrong_with_a_connection_told_of_snowflake() {
 
 /// Databricks, as a service principal and by a token.
 #[tokio::test]
-async fn what_is_wrong_with_a_connection_told_of_databricks() {
+async fn what_is_wrong_with_a_connection_is_told_of_databricks() {
     let server = Databricks::start_tls().await;
     server.admin("ATTACH ':memory:' AS league");
     let principal =
