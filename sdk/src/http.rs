@@ -51,7 +51,7 @@ pub fn led_to(path: &str) -> Result<&str, Error> {
 }
 
 fn is_sent(path: &str) -> bool {
-    let is_plain = |byte: u8| !matches!(byte, ..=b' ' | 0x7f) && !b"\\#<>`\"".contains(&byte);
+    let is_plain = |byte: u8| !matches!(byte, 0..=b' ' | 0x7f) && !b"\\#<>`\"".contains(&byte);
     let segments = path.split('?').next().unwrap_or(path);
     path.starts_with('/')
         && path.len() <= PATH_BYTES_MAX
