@@ -36,7 +36,7 @@ export function request(method, path, headers = {}, body = '') {
  * mistake, which ends the session; here it is the source's.
  */
 export function ledTo(path) {
-  const isPath = typeof path === 'string' && path.length <= 8 << 10 && /^\/[^\0- \x7f\\#<>`"]*$/.test(path);
+  const isPath = typeof path === 'string' && new TextEncoder().encode(path).length <= 8 << 10 && /^\/[^\0- \x7f\\#<>`"]*$/.test(path);
   const plain = isPath ? path.split('?')[0].toLowerCase().replaceAll('%2e', '.').replaceAll('%2f', '/').replaceAll('%5c', '/') : '..';
   if (!plain.split('/').some((part) => ['.', '..'].includes(part.split(';')[0]))) return path;
   throw new SoukError('source', 'bad_path', 'the source leads on to what is no path below its address', { detail: String(path).slice(0, 500) });

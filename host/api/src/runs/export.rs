@@ -37,8 +37,8 @@ use tokio::task::AbortHandle;
 pub const EXPORTS_MAX: u32 = 4;
 
 /// A compressor hands out the end of a page once nothing has come for a moment, and 64 KiB of that may wait to be written: so much leaves within this time
-/// to a client that takes half a megabit a second.
-const COMPRESSED_LEAVES_WITHIN: Duration = Duration::from_secs(1);
+/// to a client that takes half a megabit a second, and as much again of what the compressor hands out at once.
+const COMPRESSED_LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
 const ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const PAGES: HeaderName = HeaderName::from_static("x-export-pages");

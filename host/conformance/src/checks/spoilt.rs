@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Output, PoolLimits, Request, Source};
+use souk_sandbox::{FaultKind, Output, PoolLimits, Request, Source};
 
 use super::hostile::judged;
 use super::sample::{Sample, ask};
@@ -28,6 +28,9 @@ const SESSIONS_MAX: usize = 3;
 const BUDGET: Duration = Duration::from_secs(5);
 /// How long a lie may keep a request. An honest answer is mostly there long before; those that wait for what never comes would take all of the time.
 const PATIENCE: Duration = Duration::from_millis(700);
+/// Where honest answers take longer, so many of them, and no more than this.
+const HONEST_ANSWERS: u32 = 3;
+const PATIENCE_MAX: Duration = Duration::from_secs(3);
 /// Of what is wrong so much is told.
 const WRONG_MAX: usize = 3;
 const ADVICE: &str = "nothing that a source says may trap, loop or be believed without bounds: check lengths before allocating or adding them (a component's `usize` has 32 bits), check values against their column's type, and fail with class `source`";
@@ -48,14 +51,16 @@ pub async fn tried(
         Err(why) => return Ok(Verdict::skipped(why)),
     };
     let source = suite.subject.source(&through);
-    let mut span = 0;
-    // The second answer is one without an opening.
+    let (mut span, mut patience) = (0, PATIENCE);
+    // The second answer is one without an opening; the first one says how long that takes.
     for _ in 0..2 {
-        let before = relay.heard();
+        let (before, begun) = (relay.heard(), Instant::now());
         if let Err(fault) = suite.subject.ask(&source, sample.request()).await {
             return Ok(Verdict::failed(told(&fault), advice(&fault)));
         }
         span = relay.heard() - before;
+        let honest = begun.elapsed() * HONEST_ANSWERS;
+        patience = patience.max(honest.min(PATIENCE_MAX));
     }
     drop(relay);
     let trial = Trial {
@@ -64,6 +69,7 @@ pub async fn tried(
         sample,
         whole,
         span: span as u64,
+        patience,
         until: Instant::now() + BUDGET,
     };
     let mut found = Found::default();
@@ -74,13 +80,14 @@ pub async fn tried(
         let connection = connection?;
         found.answers += connection.answers;
         found.spoilt += connection.spoilt;
+        found.refused |= connection.refused;
         wrong.extend(connection.wrong);
-        if wrong.len() >= WRONG_MAX {
+        if found.refused || wrong.len() >= WRONG_MAX {
             break;
         }
     }
     drop(connections);
-    if wrong.is_empty() {
+    if wrong.is_empty() && !found.refused {
         match ask(suite, place, sample).await {
             Ok(output) if trial.is_whole(&output) => {}
             Ok(_) => wrong.push("afterwards the answer is another".to_owned()),
@@ -90,7 +97,7 @@ pub async fn tried(
     Ok(match (wrong.is_empty(), found.spoilt) {
         (false, _) => Verdict::failed(wrong.join("\n"), ADVICE),
         (true, 0) => Verdict::skipped(
-            "the source ends each connection behind its answer: name one that keeps them (HTTP's keep-alive) to have wrong bytes tried",
+            "no byte of an answer could be another: the source ends each connection behind its answer, or refuses requests that come fast. Name one that keeps connections (HTTP's keep-alive) and bears some hundred requests to have wrong bytes tried",
         ),
         (true, spoilt) => Verdict::noted(format!(
             "{} answers, {spoilt} of their bytes being others",
@@ -117,6 +124,7 @@ struct Trial<'a> {
     whole: &'a Output,
     /// What the source says for one answer.
     span: u64,
+    patience: Duration,
     until: Instant,
 }
 
@@ -126,7 +134,16 @@ struct Found {
     answers: usize,
     /// Bytes.
     spoilt: usize,
+    /// The source has had enough of us, as it says.
+    refused: bool,
     wrong: Option<String>,
+}
+
+/// An answer of a session that nobody lies to.
+enum Honest {
+    Whole,
+    Refused,
+    Wrong(String),
 }
 
 impl Trial<'_> {
@@ -154,7 +171,14 @@ impl Trial<'_> {
             ..PoolLimits::default()
         };
         let source = subject.source_with(&through, &subject.settings(&through), pool);
-        found.wrong = self.honest(&source).await;
+        match self.honest(&source).await {
+            Honest::Whole => {}
+            Honest::Refused => {
+                found.refused = true;
+                return Ok(found);
+            }
+            Honest::Wrong(wrong) => found.wrong = Some(wrong),
+        }
         for round in 0..ANSWERS_EACH {
             // What a lie has left behind shows here; where a session has not outlived it, another one is opened. Every other time that has not been asked
             // the statement yet, whose first answer says more than those behind it.
@@ -180,14 +204,18 @@ impl Trial<'_> {
     }
 
     /// What is wrong with the answer of a session that nobody lies to, while others are lied to.
-    async fn honest(&self, source: &Arc<Source>) -> Option<String> {
+    async fn honest(&self, source: &Arc<Source>) -> Honest {
         let answer = self.suite.subject.ask(source, self.sample.request()).await;
         match answer {
-            Ok(output) if self.is_whole(&output) => None,
-            Ok(_) => Some(
+            Ok(output) if self.is_whole(&output) => Honest::Whole,
+            Ok(_) => Honest::Wrong(
                 "a new session has another answer, after others were told wrong bytes".to_owned(),
             ),
-            Err(fault) => Some(format!(
+            // It takes no more requests, or sessions, of ours.
+            Err(fault) if matches!(fault.kind, FaultKind::RateLimited | FaultKind::Unreachable) => {
+                Honest::Refused
+            }
+            Err(fault) => Honest::Wrong(format!(
                 "a new session, after others were told wrong bytes: {}",
                 told(&fault)
             )),
@@ -198,7 +226,7 @@ impl Trial<'_> {
     async fn told_lies(&self, source: &Arc<Source>, request: Request) -> Option<String> {
         let begun = Instant::now();
         let subject = self.suite.subject;
-        let answer = subject.ask_within(source, request, PATIENCE).await;
-        judged(&answer, begun.elapsed(), PATIENCE)
+        let answer = subject.ask_within(source, request, self.patience).await;
+        judged(&answer, begun.elapsed(), self.patience)
     }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// A source that takes sessions again is found out within this time, if anybody waits for one.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// So long after the last pause another refusal has nothing to do with those before: much longer than one takes to come.
+const ROW: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(super) struct Backoff {
@@ -26,8 +28,7 @@ impl Backoff {
 
     /// A session could not be opened. Returns what is left of the pause.
     pub fn refused(&mut self, now_us: u64) -> Duration {
-        // Long after the last one it is no row any more.
-        if now_us > self.until_us + PAUSE_MAX.as_micros() as u64 {
+        if now_us > self.until_us + ROW.as_micros() as u64 {
             self.pauses = 0;
         }
         // Others that were under way with the one that began the pause do not make it longer.
@@ -77,7 +78,7 @@ mod tests {
         }
         assert_eq!(pauses[..7], [100, 200, 400, 800, 1_600, 3_200, 5_000]);
         assert!(pauses[7..].iter().all(|pause| *pause == 5_000));
-        now_us += 2 * PAUSE_MAX.as_micros() as u64;
+        now_us += 2 * ROW.as_micros() as u64;
         assert_eq!(backoff.refused(now_us), PAUSE_MIN, "after a while");
         backoff.taken();
         assert!(backoff.allows(3, true, now_us), "several at once");

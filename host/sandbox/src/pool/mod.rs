@@ -261,7 +261,9 @@ impl Pool {
         state.took_last = false;
         let pause = state.backoff.refused(now_us);
         let has_sessions = !state.sessions.is_empty();
-        let lost_last = std::mem::take(&mut state.lost_last);
+        let lost_last = state.lost_last;
+        // All that were under way when it went may have met it.
+        state.lost_last &= state.opening > 0;
         let mut failed = Vec::new();
         if !has_sessions && (!lost_last || fault.kind == FaultKind::ShuttingDown) {
             failed.extend(self.dequeue(&mut state));

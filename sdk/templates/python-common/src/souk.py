@@ -84,14 +84,15 @@ def request(method, path, headers=None, body=b"", timeout_ms=TIMEOUT_MS, respons
     return wit.HttpRequest(0, method, path, headers, body, timeout_ms, response_bytes_max)
 
 
-_PATH = re.compile(r'/[^\x00-\x20\x7f\\#<>`"]*')
-_PATH_LETTERS_MAX = 8 << 10
+# No half of a letter either, which JSON may hold.
+_PATH = re.compile(r'/[^\x00-\x20\x7f\\#<>`"\ud800-\udfff]*')
+_PATH_BYTES_MAX = 8 << 10
 
 
 def led_to(path):
     """A path that the source has led to, if a host sends requests to it: below the base URL, and encoded. Any other path a host takes for the
     connector's own mistake, which ends the session; here it is the source's."""
-    is_path = isinstance(path, str) and len(path) <= _PATH_LETTERS_MAX and _PATH.fullmatch(path)
+    is_path = isinstance(path, str) and _PATH.fullmatch(path) and len(path.encode()) <= _PATH_BYTES_MAX
     plain = path.split("?")[0].lower().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/") if is_path else ".."
     if any(part.split(";")[0] in (".", "..") for part in plain.split("/")):
         raise SoukError("source", "bad_path", "the source leads on to what is no path below its address", detail=repr(path))
