@@ -95,7 +95,7 @@ impl ColumnKind {
     }
 }
 
-#[derive(ComponentType, Lift, Clone, Debug, PartialEq, Eq)]
+#[derive(ComponentType, Lift, Clone, Debug, PartialEq, Eq, Hash)]
 #[component(record)]
 pub struct Column {
     pub name: String,

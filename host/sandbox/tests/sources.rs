@@ -251,6 +251,42 @@ async fn answers_are_not_mixed_up() {
     assert!(sandbox.connectors()[0].sessions.open <= 8);
 }
 
+/// A session is not replaced for the statements of a wide endpoint's pages, however many there are: their columns are equal. Those that are altered at
+/// the source are told, of each statement.
+#[tokio::test]
+async fn many_wide_statements_share_a_session() {
+    let cluster = PgCluster::start(&[]).await;
+    let sandbox = with_guest(bundled("postgres")).await;
+    let mut source = postgres(&cluster, "127.0.0.1", TlsMode::Disable, None);
+    source.limits.sessions_max = 1;
+    let source = Arc::new(source);
+    let fields: Vec<String> = (0..150)
+        .map(|n| format!("{n} AS field_of_the_endpoint_{n}"))
+        .collect();
+    let mut first = None;
+    for page in 0..100 {
+        let text = format!(
+            "SELECT pg_backend_pid() AS backend, {} WHERE {page} = {page}",
+            fields.join(", ")
+        );
+        let output = run(&sandbox, &source, &text).await.unwrap();
+        assert_eq!(output.columns.len(), 151);
+        let backend = output.cell(0, 0).as_i64().unwrap();
+        assert_eq!(*first.get_or_insert(backend), backend, "page {page}");
+    }
+    let admin = cluster.client("postgres").await;
+    let change = async |sql: &str| admin.batch_execute(sql).await.unwrap();
+    change("CREATE TABLE altered AS SELECT 1 AS n").await;
+    for wanted in [r#"[{"n":1}]"#, r#"[{"n":"1"}]"#] {
+        for page in 0..3 {
+            let text = format!("SELECT * FROM altered WHERE {page} = {page}");
+            let output = run(&sandbox, &source, &text).await.unwrap();
+            assert_eq!(rows(&output), wanted, "page {page}");
+        }
+        change("ALTER TABLE altered ALTER n TYPE text").await;
+    }
+}
+
 /// A computation without end, in SQLite's words.
 const ENDLESS: &str =
     "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";

@@ -11,12 +11,14 @@ use crate::{
     validate,
 };
 
-/// What the host keeps of all shapes that a session has described. A session that has described more is replaced.
+/// What the host keeps of all shapes that a session has described, equal columns once. A session that has described more is replaced.
 const SHAPE_BYTES_KEPT_MAX: usize = 1 << 20;
 /// Names and types of one result's columns: 1,600 columns of PostgreSQL with names of 63 bytes are half of it.
 const SHAPE_BYTES_MAX: usize = 256 << 10;
 /// What a column costs beside its texts.
 const COLUMN_BYTES: usize = size_of::<Column>();
+/// What a shape's number costs beside its columns, which it may share with others: its places in two tables. A session may have some eight thousand.
+const NUMBER_BYTES: usize = 128;
 /// What a batch and each of its chunks cost the host beside their data: a result of many tiny batches is as large
 /// as it looks from here.
 const BATCH_BYTES: usize = 64;
@@ -54,19 +56,71 @@ fn columns_bytes(columns: &[Column]) -> usize {
     columns.iter().map(each).sum()
 }
 
-fn kept_bytes(described: &Described) -> usize {
-    match described {
-        Ok(columns) => columns_bytes(columns),
-        Err(reason) => reason.len() + COLUMN_BYTES,
+/// What a guest's numbers stand for.
+#[derive(Default)]
+struct Shapes {
+    /// Of columns that are too many or too long, what is said of them: the guest takes them for known from then on.
+    by_number: HashMap<u32, Described>,
+    /// Columns that numbers stand for, each once, and for how many. Connectors number statements, and those of one endpoint's pages mostly have equal
+    /// columns: kept for each of them, a hundred statements of a wide endpoint would be more than a session may describe.
+    distinct: HashMap<Arc<[Column]>, usize>,
+    bytes: usize,
+}
+
+impl Shapes {
+    /// These columns, or equal ones that are kept already.
+    fn shared(&self, columns: Vec<Column>) -> Arc<[Column]> {
+        match self.distinct.get_key_value(columns.as_slice()) {
+            Some((known, _)) => known.clone(),
+            None => columns.into(),
+        }
+    }
+
+    /// The number stands for this from now on, and not for what it stood for before.
+    fn keep(&mut self, number: u32, described: &Described) {
+        let bytes = match described {
+            Ok(columns) => {
+                let numbers = self.distinct.entry(columns.clone()).or_default();
+                *numbers += 1;
+                match *numbers {
+                    1 => columns_bytes(columns),
+                    _ => 0,
+                }
+            }
+            Err(reason) => reason.len(),
+        };
+        self.bytes += NUMBER_BYTES + bytes;
+        if let Some(replaced) = self.by_number.insert(number, described.clone()) {
+            self.forget(&replaced);
+        }
+    }
+
+    /// A number does not stand for this any more.
+    fn forget(&mut self, replaced: &Described) {
+        let bytes = match replaced {
+            Ok(columns) => {
+                let is_others = self.distinct.get_mut(columns).is_some_and(|numbers| {
+                    *numbers -= 1;
+                    *numbers > 0
+                });
+                match is_others {
+                    true => 0,
+                    false => {
+                        self.distinct.remove(columns);
+                        columns_bytes(columns)
+                    }
+                }
+            }
+            Err(reason) => reason.len(),
+        };
+        self.bytes -= NUMBER_BYTES + bytes;
     }
 }
 
 /// What one guest has described.
 pub(crate) struct Checker {
     columns_max: usize,
-    /// Of columns that are too many or too long, what is said of them: the guest takes them for known from then on.
-    shapes: HashMap<u32, Described>,
-    shape_bytes: usize,
+    shapes: Shapes,
     /// Results that have columns and no end yet; `None`: they are too many or too long, and nobody wants its rows.
     results: Vec<(u32, Option<Arc<[Column]>>)>,
 }
@@ -75,8 +129,7 @@ impl Checker {
     pub fn new(columns_max: usize) -> Checker {
         Checker {
             columns_max,
-            shapes: HashMap::new(),
-            shape_bytes: 0,
+            shapes: Shapes::default(),
             results: Vec::new(),
         }
     }
@@ -97,7 +150,7 @@ impl Checker {
         CheckedStep {
             commands: step.commands,
             events,
-            is_full: self.shape_bytes > SHAPE_BYTES_KEPT_MAX,
+            is_full: self.shapes.bytes > SHAPE_BYTES_KEPT_MAX,
         }
     }
 
@@ -124,13 +177,10 @@ impl Checker {
         let described = match columns {
             Some(columns) => {
                 let described = self.described(columns);
-                self.shape_bytes += kept_bytes(&described);
-                if let Some(replaced) = self.shapes.insert(shape, described.clone()) {
-                    self.shape_bytes -= kept_bytes(&replaced);
-                }
+                self.shapes.keep(shape, &described);
                 described
             }
-            None => match self.shapes.get(&shape) {
+            None => match self.shapes.by_number.get(&shape) {
                 Some(described) => described.clone(),
                 None => {
                     return Heard::Broken(
@@ -167,7 +217,7 @@ impl Checker {
             );
             return Err(reason);
         }
-        Ok(columns.into())
+        Ok(self.shapes.shared(columns))
     }
 
     fn batch(&mut self, rows: Rows) -> Option<Heard> {
@@ -239,7 +289,7 @@ mod tests {
         loop {
             kept += 1;
             let checked = checker.check(step(vec![
-                shape(kept, kept, Some(vec![column(&name)])),
+                shape(kept, kept, Some(vec![column(&format!("{name}{kept}"))])),
                 Event::Done(kept),
             ]));
             if checked.is_full {
@@ -262,6 +312,17 @@ mod tests {
                 .is_full
         });
         assert!(is_full);
+        // Nor are numbers without end, whatever they stand for: nothing, or all of them the same.
+        for columns in [vec![], vec![column("n")]] {
+            let mut checker = Checker::new(10);
+            let is_full = (0..100_000).any(|id| {
+                let described = shape(id, id, Some(columns.clone()));
+                checker
+                    .check(step(vec![described, Event::Done(id)]))
+                    .is_full
+            });
+            assert!(is_full);
+        }
         // What has a number anew takes the place of what had it.
         let mut checker = Checker::new(2);
         for id in 0..100_000 {
@@ -270,6 +331,45 @@ mod tests {
             let checked = checker.check(step(vec![described, Event::Done(id)]));
             assert!(!checked.is_full);
         }
+    }
+
+    /// Statements with equal columns are kept as one, however many and wide they are, and each is told its own: one whose columns change does not
+    /// change the others.
+    #[test]
+    fn equal_columns_are_kept_once() {
+        const NUMBERS: u32 = 1_000;
+        let mut checker = Checker::new(150);
+        let wide = |last: &str| -> Vec<Column> {
+            let columns = (1..150).map(|n| column(&format!("field_{n}")));
+            columns.chain([column(last)]).collect()
+        };
+        let mut request = 0;
+        let mut told = |checker: &mut Checker, number: u32, columns: Option<Vec<Column>>| {
+            request += 1;
+            let described = shape(request, number, columns);
+            let checked = checker.check(step(vec![described, Event::Done(request)]));
+            assert!(!checked.is_full, "{request}");
+            match checked.events.first() {
+                Some(Heard::Columns(_, columns)) => columns[149].name.clone(),
+                _ => panic!("no columns of {number}"),
+            }
+        };
+        let once = |last: &str| NUMBERS as usize * NUMBER_BYTES + columns_bytes(&wide(last));
+        for number in 0..NUMBERS {
+            assert_eq!(told(&mut checker, number, Some(wide("last"))), "last");
+        }
+        assert_eq!(checker.shapes.bytes, once("last"));
+        // The table behind one of them is altered.
+        assert_eq!(told(&mut checker, 7, Some(wide("altered"))), "altered");
+        assert_eq!(told(&mut checker, 7, None), "altered");
+        assert_eq!(told(&mut checker, 8, None), "last");
+        assert_eq!(checker.shapes.distinct.len(), 2);
+        // Then that behind all of them: of those before nothing is left.
+        for number in 0..NUMBERS {
+            assert_eq!(told(&mut checker, number, Some(wide("altered"))), "altered");
+        }
+        assert_eq!(checker.shapes.distinct.len(), 1);
+        assert_eq!(checker.shapes.bytes, once("altered"));
     }
 
     /// Of a result with too many columns that is told each time anew, and nothing is broken: its guest goes on with its rows, and takes the columns
