@@ -312,7 +312,12 @@ impl Execute {
         !self.announced && self.refused.is_none() && !self.complete
     }
 
-    /// All that was sent has been answered: the request ends.
+    /// All rows have come, and nothing has failed.
+    pub fn has_all(&self) -> bool {
+        self.complete && self.refused.is_none() && self.error.is_none()
+    }
+
+    /// All that matters to the request has been answered: it ends.
     pub fn finish(mut self, step: &mut Step) {
         let bound = !self.ask.parameters.is_empty();
         let failed = match (self.refused.take(), self.error.take()) {

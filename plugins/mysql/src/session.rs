@@ -386,7 +386,7 @@ mod tests {
     fn asked(session: &mut Session, value: Value) -> (Vec<u8>, bool) {
         let limits = Limits {
             rows_max: 1,
-            bytes_max: 1,
+            bytes_max: 1_000,
             timeout_ms: 1_000,
         };
         let request = Request::Query(Query {
@@ -434,6 +434,55 @@ mod tests {
         assert!(again.len() < sent.len());
         let text = String::from_utf8_lossy(&again);
         assert!(text.contains(BEGIN) && text.contains(END), "{text}");
+    }
+
+    /// A server's message, with its head.
+    fn packet(number: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        [&length[..3], &[number], body].concat()
+    }
+
+    /// What is told of a request when this has come.
+    fn heard(session: &mut Session, bytes: Vec<u8>) -> Result<Vec<Event>, Error> {
+        let mut step = Step::default();
+        session.receive(Input::Bytes(bytes), &mut step)?;
+        Ok(step.into_parts().1)
+    }
+
+    const OKAY: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
+    const IN_TRANSACTION: [u8; 7] = [0, 0, 0, 3, 0, 0, 0];
+    const EOF: [u8; 5] = [0xfe, 0, 0, 3, 0];
+
+    /// The time limit, the transaction's begin, and one row of one number.
+    fn answered() -> Vec<u8> {
+        let names = b"\x03def\0\0\0\x01a\0\x0c";
+        let definition = [&names[..], &[63, 0, 20, 0, 0, 0, 8, 0, 0, 0, 0, 0]].concat();
+        let row = [0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+        let execute = [&[1][..], &definition, &EOF, &row, &EOF];
+        let execute = execute.iter().zip(1..);
+        let execute = execute.flat_map(|(body, number)| packet(number, body));
+        let before = [packet(1, &OKAY), packet(1, &IN_TRANSACTION)].concat();
+        before.into_iter().chain(execute).collect()
+    }
+
+    /// Who asked has the rows before their transaction has ended, and what is asked next goes out behind that. A transaction that does not end ends the
+    /// session, with what is at work there.
+    #[test]
+    fn rows_do_not_wait_for_the_end_of_their_transaction() {
+        let mut session = opened();
+        asked(&mut session, Value::Int64(1));
+        let mut bytes = answered();
+        let last = bytes.split_off(bytes.len() - 9);
+        let is_done = |events: &[Event]| matches!(events.last(), Some(Event::Done(1)));
+        assert!(!is_done(&heard(&mut session, bytes).unwrap()));
+        assert!(is_done(&heard(&mut session, last).unwrap()));
+        // The next one, whose time limit is known: its answer comes behind the end of the first.
+        let (_, has_failed) = asked(&mut session, Value::Int64(2));
+        assert!(!has_failed);
+        let second = [packet(1, &OKAY), answered().split_off(11)].concat();
+        assert!(is_done(&heard(&mut session, second).unwrap()));
+        let open = heard(&mut session, packet(1, &IN_TRANSACTION));
+        assert_eq!(open.unwrap_err().code, "protocol_error");
     }
 
     /// The server's limit is never shorter than what is left, and not much longer.

@@ -110,7 +110,8 @@ impl Session {
             (Some(Awaited::Execute), Some(Job::Execute(job))) => job.message(body, eof, step)?,
             (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
             (Some(Awaited::Identity), Some(Job::Setup(answer))) => answer.message(body, eof)?,
-            (Some(awaited), Some(_)) => {
+            // The end of a request that is answered comes behind its answer.
+            (Some(awaited), job) if job.is_some() || *awaited == Awaited::End => {
                 let awaited = *awaited;
                 self.simple(awaited, body, step)?;
                 true
@@ -129,9 +130,21 @@ impl Session {
                     Stopping::Struck => self.absorb(step),
                     Stopping::Absorbing => self.stopped(step),
                 }
+            } else if self.is_answered() {
+                self.job_ended(step);
             }
         }
         Ok(())
+    }
+
+    /// Whether the request at work has all its rows, and only the end of its transaction is to come, which changes nothing of them: whoever asked does not
+    /// wait for it, and what is asked next goes out behind it. If it fails the session ends.
+    fn is_answered(&self) -> bool {
+        let has_rows = matches!(&self.job, Some(Job::Execute(job)) if job.has_all());
+        has_rows
+            && self.stopping == Stopping::No
+            && self.awaited.len() == 1
+            && self.awaited.front() == Some(&Awaited::End)
     }
 
     /// The answer to a command that is answered by one message.
