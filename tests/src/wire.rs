@@ -193,6 +193,14 @@ impl<M: Machine> Wire<M> {
         has_more
     }
 
+    /// Reads and feeds until nothing comes for a moment: on a longer way what was sent together comes in pieces.
+    pub fn pump_all(&mut self) {
+        self.pump().unwrap();
+        while self.socket_has_more() {
+            self.pump().unwrap();
+        }
+    }
+
     /// Reads once and feeds what came.
     pub fn pump(&mut self) -> Result<(), Error> {
         let mut buffer = vec![0; 256 << 10];

@@ -10,7 +10,7 @@
 //! is no query, hence refused before it is sent, and by the server in functions, the only other place where it could stand.
 //!
 //! **One request at a time.** What stops a statement at the server (`KILL QUERY`) strikes whatever a session is doing; with a second request
-//! behind the first it could strike the wrong one.
+//! behind the first it could strike the wrong one. (Behind an answered one comes the end of its transaction: what strikes that is known, and harmless.)
 
 mod catalog;
 mod dates;

@@ -103,6 +103,8 @@ enum Awaited {
     Execute,
     Probe,
     End,
+    /// Of a request that is answered: nobody waits for it.
+    EndBehind,
     /// The end of locks by name. Where it fails the session ends, and they end with it.
     Unlock,
     /// May be struck by what was meant for the one before.
@@ -380,7 +382,7 @@ fn rounded(left_ms: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use souk_sdk::{Command, Event, Limits, Query, Value};
+    use souk_sdk::{Command, ErrorClass, Event, Limits, Query, Value};
 
     /// What goes out for a request of the statement that was prepared, and whether it has failed at once.
     fn asked(session: &mut Session, value: Value) -> (Vec<u8>, bool) {
@@ -481,8 +483,11 @@ mod tests {
         assert!(!has_failed);
         let second = [packet(1, &OKAY), answered().split_off(11)].concat();
         assert!(is_done(&heard(&mut session, second).unwrap()));
-        let open = heard(&mut session, packet(1, &IN_TRANSACTION));
-        assert_eq!(open.unwrap_err().code, "protocol_error");
+        // Of a transaction that does not end nobody is to blame who comes behind it, and may be asked elsewhere.
+        asked(&mut session, Value::Int64(3));
+        let error = heard(&mut session, packet(1, &IN_TRANSACTION)).unwrap_err();
+        let told = (error.class, error.code.as_str());
+        assert_eq!(told, (ErrorClass::Unavailable, "transaction_not_ended"));
     }
 
     /// The server's limit is never shorter than what is left, and not much longer.

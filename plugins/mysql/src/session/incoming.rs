@@ -22,7 +22,10 @@ impl frames::Sink for Hearing<'_> {
 
     fn discards(&mut self, first: Option<u8>, length: usize) -> Result<bool, Error> {
         match &mut self.session.job {
-            Some(Job::Execute(job)) => job.discards(first, length, MESSAGE_BYTES_MAX),
+            // Of its rows, and not of what comes behind them.
+            Some(Job::Execute(job)) if self.session.awaited.front() == Some(&Awaited::Execute) => {
+                job.discards(first, length, MESSAGE_BYTES_MAX)
+            }
             _ => Ok(false),
         }
     }
@@ -110,8 +113,11 @@ impl Session {
             (Some(Awaited::Execute), Some(Job::Execute(job))) => job.message(body, eof, step)?,
             (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
             (Some(Awaited::Identity), Some(Job::Setup(answer))) => answer.message(body, eof)?,
-            // The end of a request that is answered comes behind its answer.
-            (Some(awaited), job) if job.is_some() || *awaited == Awaited::End => {
+            (Some(Awaited::EndBehind), _) => {
+                self.ended_behind(body)?;
+                true
+            }
+            (Some(awaited), Some(_)) => {
                 let awaited = *awaited;
                 self.simple(awaited, body, step)?;
                 true
@@ -131,6 +137,8 @@ impl Session {
                     Stopping::Absorbing => self.stopped(step),
                 }
             } else if self.is_answered() {
+                self.awaited.clear();
+                self.awaited.push_back(Awaited::EndBehind);
                 self.job_ended(step);
             }
         }
@@ -138,13 +146,37 @@ impl Session {
     }
 
     /// Whether the request at work has all its rows, and only the end of its transaction is to come, which changes nothing of them: whoever asked does not
-    /// wait for it, and what is asked next goes out behind it. If it fails the session ends.
+    /// wait for it, and what is asked next goes out behind it.
     fn is_answered(&self) -> bool {
         let has_rows = matches!(&self.job, Some(Job::Execute(job)) if job.has_all());
         has_rows
             && self.stopping == Stopping::No
             && self.awaited.len() == 1
             && self.awaited.front() == Some(&Awaited::End)
+    }
+
+    /// The end of a request that was answered before. If it fails the session ends, and what is at work there is not to blame: it may be asked elsewhere.
+    fn ended_behind(&self, body: &[u8]) -> Result<(), Error> {
+        let why = match body.first() {
+            Some(&OK) if matches!(protocol::in_transaction(body), Ok(false)) => return Ok(()),
+            Some(&ERROR) => match ServerError::read(body) {
+                // What was meant for the request at work; a statement that does nothing is there for what strikes late.
+                Ok(error)
+                    if error.is_cancelled()
+                        && matches!(self.stopping, Stopping::Asked | Stopping::Struck) =>
+                {
+                    return Ok(());
+                }
+                Ok(error) => error.blame(false).message,
+                Err(error) => error.message,
+            },
+            _ => "the answer to its ROLLBACK is no end of it".to_owned(),
+        };
+        let error = Error::unavailable(
+            "transaction_not_ended",
+            "the transaction of the statement before did not end",
+        );
+        Err(error.detail(why))
     }
 
     /// The answer to a command that is answered by one message.

@@ -239,7 +239,7 @@ fn errors_have_their_class() {
     let thread = owner.scalar("SELECT CONNECTION_ID()");
     let id = owner.ask("SELECT SLEEP(10)", vec![]);
     // It is prepared; now it runs.
-    owner.pump().unwrap();
+    owner.pump_all();
     wait_for(server, &thread, "SLEEP");
     server.admin(&format!("KILL {thread}"));
     assert_eq!(owner.wait(id).unwrap_err().class, ErrorClass::Unavailable);
@@ -287,11 +287,16 @@ fn limits_are_held() {
             "bytes_limit",
         ),
     ] {
-        let id = wire.ask_within("SELECT * FROM items", vec![], limits);
-        let error = wire.wait(id).unwrap().error();
-        assert_eq!(class_and_code(&error), (ErrorClass::LimitExceeded, code));
-        assert_eq!(wire.scalar("SELECT COUNT(*) FROM items"), "1000");
+        // Also where the end of what was refused comes in pieces.
+        for piece in [usize::MAX, 1] {
+            wire.piece = piece;
+            let id = wire.ask_within("SELECT * FROM items", vec![], limits);
+            let error = wire.wait(id).unwrap().error();
+            assert_eq!(class_and_code(&error), (ErrorClass::LimitExceeded, code));
+            assert_eq!(wire.scalar("SELECT COUNT(*) FROM items"), "1000");
+        }
     }
+    wire.piece = usize::MAX;
     // A row of which too much is still to come is not waited for, however many packets it has.
     let long = "SELECT REPEAT('x', 40000000) AS v";
     let id = wire.ask_within(

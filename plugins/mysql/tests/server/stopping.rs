@@ -105,7 +105,7 @@ fn another_server_strikes_nobody() {
         let asked = neighbour.ask(slow, vec![]);
         if refused.is_some() {
             // Once it is prepared, it is asked.
-            neighbour.pump().unwrap();
+            neighbour.pump_all();
         }
         wait_for(&other, &thread, "price");
         let mut second = common::wire(&other, &elsewhere);
@@ -153,11 +153,7 @@ fn cancels_in_turn(server: &MariaDb, database: &str, mut wire: Wire) {
         let id = ask(&mut wire, text);
         if text == slow {
             if round == 0 {
-                wire.pump().unwrap();
-                // On a longer way what it was prepared to comes in pieces.
-                while wire.socket_has_more() {
-                    wire.pump().unwrap();
-                }
+                wire.pump_all();
             }
             wait_for(server, &thread, "price");
         }
