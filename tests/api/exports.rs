@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use socket2::SockRef;
 use souk_tests::process::free_port;
 use souk_tests::{Client, Company, PgCluster, TestHost};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 
 use crate::formats::{Raw, Sold, curl};
 use crate::pages::sqlite_file;
@@ -192,6 +195,28 @@ fn until_the_cut(client: &Client, path: &str, encoding: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
+/// What arrives of an export at a client to which it leaves in small pieces, until it is cut. (HTTP/1.0, which knows no chunks.)
+async fn in_small_pieces(client: &Client, path: &str) -> String {
+    let address = client.base_url.trim_start_matches("http://");
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(16 << 10).expect("a small one");
+    // As on a network: over loopback the kernel takes a page whole.
+    let mss = SockRef::from(&socket).set_tcp_mss(1_460);
+    mss.expect("small segments");
+    let connected = socket.connect(address.parse().expect("an address"));
+    let mut stream = connected.await.expect("a connection");
+    let key = client.key.as_deref().unwrap_or_default();
+    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\nx-api-key: {key}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = Vec::new();
+    while let Ok(1..) = stream.read_buf(&mut answer).await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let answer = String::from_utf8(answer).expect("UTF-8");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+    body.to_owned()
+}
+
 /// What was paid has left to its last byte before the connection is cut, in each coding, however large a page is and however early it is known that the
 /// next one fails.
 #[tokio::test]
@@ -213,6 +238,8 @@ async fn what_was_paid_leaves_before_the_cut() {
         assert_eq!(sold.buyer.credits().await, (0, 0));
         host().await.grant(&sold.buyer, 1).await;
     }
+    let page = in_small_pieces(&sold.feed, &path).await;
+    assert_eq!(ids(&page), (1..=100).collect::<Vec<i64>>());
 }
 
 /// A client that stops reading is not sent more, and not charged more than the page that it was being sent and those on the way; what
