@@ -1,5 +1,6 @@
 //! A MariaDB as a source, through the connector `mysql`.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -184,6 +185,73 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
     );
     let left = server.admin(&format!("SELECT COUNT(*) FROM {database}.matches"));
     assert_eq!(left, "100");
+}
+
+/// The end of a request's transaction begins that of the next one, which only reads whatever a statement has set for the session; a session that nobody asks
+/// for anything has none.
+#[tokio::test]
+async fn a_transaction_is_there_for_the_next_request() {
+    let server = MariaDb::start(&["--general-log", "--log-output=TABLE"]);
+    let database = server.database(LEAGUE);
+    server.admin(&format!(
+        "USE {database};
+DELIMITER //
+CREATE FUNCTION opens() RETURNS INT BEGIN SET SESSION tx_read_only = 0; RETURN 1; END //
+CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches; RETURN 1; END //
+"
+    ));
+    let seller = host().await.company(&unique("mariadb")).await;
+    let connection = seller.mariadb(&server, &database).await;
+    let mut assets = Vec::new();
+    for sql in ["SELECT opens()", "SELECT sneak()"] {
+        let asset = seller.asset(&connection, json!({"sql_logic": sql})).await;
+        assets.push(asset);
+    }
+    for _ in 0..6 {
+        let opened = seller.execute(&assets[0], json!({})).await;
+        opened.expect(200);
+        let refused = seller.execute(&assets[1], json!({})).await;
+        assert_eq!(refused.status, 502, "{}", refused.body);
+        let said = refused.body.to_string();
+        assert!(said.contains("read_only"), "{said}");
+    }
+    let left = server.admin(&format!("SELECT COUNT(*) FROM {database}.matches"));
+    assert_eq!(left, "100");
+
+    // What the server has heard, by session.
+    let heard = || {
+        let log = server.admin(
+            "SELECT thread_id, argument FROM mysql.general_log WHERE user_host LIKE 'souk[%' AND command_type IN ('Query', 'Execute')",
+        );
+        let mut heard: HashMap<String, Vec<String>> = HashMap::new();
+        for (session, said) in log.lines().filter_map(|line| line.split_once('\t')) {
+            heard
+                .entry(session.to_owned())
+                .or_default()
+                .push(said.to_owned());
+        }
+        heard
+    };
+    let is_followed = |said: &[String]| {
+        said.windows(2).any(|two| {
+            two[0].starts_with("ROLLBACK AND CHAIN") && two[1].starts_with("SELECT opens()")
+        })
+    };
+    let first = heard();
+    assert!(first.values().any(|said| is_followed(said)), "{first:?}");
+    let since = Instant::now();
+    let has_ended = |said: &Vec<String>| {
+        said.last()
+            .is_some_and(|last| !last.starts_with("ROLLBACK AND CHAIN"))
+    };
+    loop {
+        let heard = heard();
+        if heard.values().all(has_ended) {
+            break;
+        }
+        assert!(since.elapsed() < Duration::from_secs(20), "{heard:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// What nobody waits for any more stops at the source, long before its time is over, and its session goes on.

@@ -5,7 +5,7 @@
 //! into columns and `parameters` values into binary, `catalog` asks for the schema, `errors` says whose fault an error number is.
 //!
 //! **Read-only.** The session's default is READ ONLY, and every request is one explicit `START TRANSACTION READ ONLY`, the statement,
-//! and `ROLLBACK`, sent together. The server refuses a write in it with error 1792 whatever the user may do, and nothing that a statement
+//! and `ROLLBACK`, sent together; or that has begun the next one's transaction (`AND CHAIN`), which is as read-only. The server refuses a write in it with error 1792 whatever the user may do, and nothing that a statement
 //! sets makes a transaction writable that has begun. What would end the transaction instead (`COMMIT`, and to MariaDB `CREATE` or `DROP`)
 //! is no query, hence refused before it is sent, and by the server in functions, the only other place where it could stand.
 //!

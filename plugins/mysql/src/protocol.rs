@@ -37,8 +37,9 @@ pub const OK: u8 = 0x00;
 pub const EOF: u8 = 0xfe;
 pub const ERROR: u8 = 0xff;
 
-/// Status of OK and EOF: a transaction is open.
+/// Status of OK and EOF: a transaction is open, and it is one that only reads.
 const IN_TRANSACTION: u16 = 1;
+const READS_ONLY: u16 = 1 << 13;
 
 /// Writes one message as as many packets as it takes, numbered from `number`.
 pub fn message(out: &mut Vec<u8>, number: u8, body: impl FnOnce(&mut Vec<u8>)) {
@@ -190,9 +191,22 @@ fn status(body: &[u8]) -> Result<u16, Error> {
     reader.u16()
 }
 
-/// Whether an OK says that a transaction is open.
-pub fn in_transaction(body: &[u8]) -> Result<bool, Error> {
-    Ok(status(body)? & IN_TRANSACTION != 0)
+/// The transaction that is open behind a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Transaction {
+    None,
+    ReadOnly,
+    Other,
+}
+
+/// What an OK says of it.
+pub fn transaction(body: &[u8]) -> Result<Transaction, Error> {
+    let status = status(body)?;
+    Ok(match status & IN_TRANSACTION != 0 {
+        true if status & READS_ONLY != 0 => Transaction::ReadOnly,
+        true => Transaction::Other,
+        false => Transaction::None,
+    })
 }
 
 /// The server's bytes are not what the protocol allows. Ends the session.

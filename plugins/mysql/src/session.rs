@@ -19,6 +19,8 @@ const PROBE: &str = "DELETE FROM souk_read_only_probe WHERE 1 = 0";
 const BEGIN: &str = "START TRANSACTION READ ONLY";
 /// Whatever `completion_type` of the server is: nothing begins, and the session stays.
 const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
+/// What comes next is in a transaction with the same access: what a statement has set for the session, as it may in a function, is not for this one.
+const END_AND_BEGIN: &str = "ROLLBACK AND CHAIN NO RELEASE";
 /// What a statement has locked by name stays beyond its transaction.
 const UNLOCK: &str = "DO RELEASE_ALL_LOCKS()";
 const ABSORB: &str = "DO 0";
@@ -31,6 +33,8 @@ const GREETING_MS: u32 = 7_000;
 const GREETING: u32 = 0;
 /// The errands of a session are one at a time.
 const STOP: u32 = 0;
+/// What a host tells by that nobody asks for anything (ability `idle`).
+const NOBODY: u32 = 0;
 /// `ping` answers in this shape; statements number theirs from 0.
 const PING_SHAPE: u32 = 1_000_000;
 
@@ -50,6 +54,20 @@ pub struct Session {
     limit_ms: u32,
     stopping: Stopping,
     ping_described: bool,
+    /// The host tells when nobody asks for anything: until then a transaction may be there for what is asked next.
+    is_told_idle: bool,
+    chains: Chains,
+    /// The last end that was sent has begun the transaction of what is asked next, or will have.
+    has_begun: bool,
+}
+
+/// Whether the end of a transaction begins a read-only one, as the server has said of the last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Chains {
+    Unknown,
+    Yes,
+    /// A server that only speaks this protocol may not, and something between us and it.
+    No,
 }
 
 /// What is known of the server.
@@ -87,6 +105,14 @@ enum Phase {
     Open,
 }
 
+/// What is there behind the end of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Nothing,
+    /// The next one.
+    Next,
+}
+
 /// A command, by what answers it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Awaited {
@@ -102,9 +128,9 @@ enum Awaited {
     Prepare,
     Execute,
     Probe,
-    End,
+    End(Ending),
     /// Of a request that is answered: nobody waits for it.
-    EndBehind,
+    EndBehind(Ending),
     /// The end of locks by name. Where it fails the session ends, and they end with it.
     Unlock,
     /// May be struck by what was meant for the one before.
@@ -118,7 +144,7 @@ impl Machine for Session {
         Descriptor::new("mysql", env!("CARGO_PKG_VERSION"), Need::Tcp)
             .engine("mysql", "MySQL and MariaDB", "mysql", &["PASSWORD"])
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "cancel"])
+            .abilities(&["schema", "cancel", "idle"])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
@@ -134,6 +160,9 @@ impl Machine for Session {
             limit_ms: 0,
             stopping: Stopping::No,
             ping_described: false,
+            is_told_idle: false,
+            chains: Chains::Unknown,
+            has_begun: false,
         })
     }
 
@@ -176,7 +205,7 @@ impl Machine for Session {
                 self.limit(limits.timeout_ms, step);
                 self.command(BEGIN, Awaited::Begin, step);
                 self.command(PROBE, Awaited::Probe, step);
-                self.command(END, Awaited::End, step);
+                self.end(Ending::Nothing, step);
                 self.job = Some(Job::Probe { id, error: None });
             }
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
@@ -215,6 +244,10 @@ impl Machine for Session {
 
     /// A session beside this one sends `KILL QUERY`, if it is with the same server. Where that fails, this one ends with its wire.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        if id == NOBODY {
+            self.nobody_asks(step);
+            return Ok(());
+        }
         let is_at_work = self.job.as_ref().and_then(Job::id) == Some(id);
         if !is_at_work || self.stopping != Stopping::No {
             return Ok(());
@@ -281,7 +314,9 @@ impl Session {
         let (begin, awaited, limit_ms) = (step.outgoing().len(), self.awaited.len(), self.limit_ms);
         step.outgoing().reserve_exact(statement.room);
         self.limit(ask.limits.timeout_ms, step);
-        self.command(BEGIN, Awaited::Begin, step);
+        if !self.has_begun {
+            self.command(BEGIN, Awaited::Begin, step);
+        }
         let values = &ask.parameters;
         if let Err(error) = parameters::execute(step.outgoing(), number, wanted, values) {
             // Nothing of it leaves.
@@ -291,7 +326,12 @@ impl Session {
             return step.failed(ask.id, error);
         }
         self.awaited.push_back(Awaited::Execute);
-        self.command(END, Awaited::End, step);
+        let is_followed = self.is_told_idle && self.chains != Chains::No;
+        let ending = match is_followed {
+            true => Ending::Next,
+            false => Ending::Nothing,
+        };
+        self.end(ending, step);
         if locks {
             self.command(UNLOCK, Awaited::Unlock, step);
         }
@@ -308,7 +348,30 @@ impl Session {
         // It may have struck what told the limit.
         self.limit_ms = 0;
         self.command(ABSORB, Awaited::Absorb, step);
-        self.command(END, Awaited::End, step);
+        self.end(Ending::Nothing, step);
+    }
+
+    /// Ends a transaction.
+    #[inline]
+    fn end(&mut self, ending: Ending, step: &mut Step) {
+        let sql = match ending {
+            Ending::Nothing => END,
+            Ending::Next => END_AND_BEGIN,
+        };
+        self.command(sql, Awaited::End(ending), step);
+        // Of a server that has not shown it yet, the answer is waited for.
+        self.has_begun = ending == Ending::Next && self.chains == Chains::Yes;
+    }
+
+    /// No transaction is there for what is asked next, which may be in an hour: what it takes at the server, and of something between us and it, others
+    /// may have.
+    fn nobody_asks(&mut self, step: &mut Step) {
+        self.is_told_idle = true;
+        let may_have_begun = self.has_begun || !self.awaited.is_empty();
+        if matches!(self.phase, Phase::Open) && self.job.is_none() && may_have_begun {
+            self.command(END, Awaited::EndBehind(Ending::Nothing), step);
+            self.has_begun = false;
+        }
     }
 
     /// Tells the server for how long the next statement may run, unless it knows.
@@ -488,6 +551,84 @@ mod tests {
         let error = heard(&mut session, packet(1, &IN_TRANSACTION)).unwrap_err();
         let told = (error.class, error.code.as_str());
         assert_eq!(told, (ErrorClass::Unavailable, "transaction_not_ended"));
+    }
+
+    /// What the last end has begun is the transaction of what is asked next, once a server has shown that it begins one that only reads; who is told that
+    /// nobody asks ends it.
+    #[test]
+    fn the_end_of_a_transaction_begins_the_next() {
+        const READS_ONLY: [u8; 7] = [0, 0, 0, 3, 0x20, 0, 0];
+        let sent = |session: &mut Session| {
+            let (sent, has_failed) = asked(session, Value::Int64(1));
+            assert!(!has_failed);
+            String::from_utf8_lossy(&sent).into_owned()
+        };
+        let told = |session: &mut Session| {
+            let mut step = Step::default();
+            session.cancel(NOBODY, &mut step).unwrap();
+            let sent = step.into_parts().0;
+            matches!(sent.as_slice(), [Command::Send(bytes)] if String::from_utf8_lossy(bytes).contains(END))
+        };
+        let mut session = opened();
+        // Nobody would tell.
+        assert!(sent(&mut session).contains(END));
+        heard(&mut session, answered()).unwrap();
+        heard(&mut session, packet(1, &OKAY)).unwrap();
+        assert!(!told(&mut session));
+        // The server has not shown it.
+        let first = sent(&mut session);
+        assert!(
+            first.contains(BEGIN) && first.contains(END_AND_BEGIN),
+            "{first}"
+        );
+        let known = answered().split_off(11);
+        heard(&mut session, known.clone()).unwrap();
+        let second = sent(&mut session);
+        assert!(second.contains(BEGIN), "{second}");
+        heard(
+            &mut session,
+            [packet(1, &READS_ONLY), known.clone()].concat(),
+        )
+        .unwrap();
+        heard(&mut session, packet(1, &READS_ONLY)).unwrap();
+        // It has.
+        let third = sent(&mut session);
+        assert!(
+            !third.contains(BEGIN) && third.contains(END_AND_BEGIN),
+            "{third}"
+        );
+        let rows = known.clone().split_off(11);
+        heard(&mut session, rows.clone()).unwrap();
+        heard(&mut session, packet(1, &READS_ONLY)).unwrap();
+        assert!(told(&mut session));
+        heard(&mut session, packet(1, &OKAY)).unwrap();
+        assert!(sent(&mut session).contains(BEGIN));
+        heard(&mut session, known).unwrap();
+        // Where it does not begin one after all, what is on its way has none, and is asked elsewhere.
+        assert!(!sent(&mut session).contains(BEGIN));
+        let error = heard(&mut session, packet(1, &OKAY)).unwrap_err();
+        assert_eq!(error.code, "transaction_not_ended");
+    }
+
+    /// A server that begins one that writes is asked for none: it ends, and each request begins its own.
+    #[test]
+    fn a_transaction_that_writes_is_not_taken() {
+        let mut session = opened();
+        session.cancel(NOBODY, &mut Step::default()).unwrap();
+        asked(&mut session, Value::Int64(1));
+        heard(&mut session, answered()).unwrap();
+        let mut step = Step::default();
+        let bytes = Input::Bytes(packet(1, &IN_TRANSACTION));
+        session.receive(bytes, &mut step).unwrap();
+        let (commands, _) = step.into_parts();
+        assert!(
+            matches!(commands.as_slice(), [Command::Send(bytes)] if String::from_utf8_lossy(bytes).contains(END)),
+            "{commands:?}"
+        );
+        heard(&mut session, packet(1, &OKAY)).unwrap();
+        let (sent, _) = asked(&mut session, Value::Int64(1));
+        let sent = String::from_utf8_lossy(&sent);
+        assert!(sent.contains(BEGIN) && sent.contains(END), "{sent}");
     }
 
     /// The server's limit is never shorter than what is left, and not much longer.

@@ -178,7 +178,7 @@ impl WireSession {
     }
 
     pub async fn serve(mut self: Box<Self>, lease: &mut Lease) -> End {
-        if lease.pool.connector.hears_of_idleness && matches!(self.wire, Wire::Http { .. }) {
+        if lease.pool.connector.hears_of_idleness {
             self.idle.want();
             // So that it knows beforehand that it is told.
             self.cancels.push(NOBODY);

@@ -1,10 +1,10 @@
 //! What comes in: messages cut from the stream answer the command at the head of the queue.
 
-use super::{Awaited, PING_SHAPE, Phase, Session, Stopping, cancelled};
+use super::{Awaited, Chains, END, Ending, PING_SHAPE, Phase, Session, Stopping, cancelled};
 use crate::errors::ServerError;
 use crate::frames::{self, MESSAGE_BYTES_MAX};
 use crate::job::{Ask, Execute, Job, Prepare, no_result};
-use crate::protocol::{self, ERROR, OK, malformed};
+use crate::protocol::{self, ERROR, OK, Transaction, malformed};
 use crate::startup::{ALL_ROWS_SIGNED, Greeting};
 use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, SslMode, Step};
 
@@ -113,8 +113,9 @@ impl Session {
             (Some(Awaited::Execute), Some(Job::Execute(job))) => job.message(body, eof, step)?,
             (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
             (Some(Awaited::Identity), Some(Job::Setup(answer))) => answer.message(body, eof)?,
-            (Some(Awaited::EndBehind), _) => {
-                self.ended_behind(body)?;
+            (Some(Awaited::EndBehind(ending)), _) => {
+                let ending = *ending;
+                self.ended_behind(ending, body, step)?;
                 true
             }
             (Some(awaited), Some(_)) => {
@@ -136,9 +137,9 @@ impl Session {
                     Stopping::Struck => self.absorb(step),
                     Stopping::Absorbing => self.stopped(step),
                 }
-            } else if self.is_answered() {
+            } else if let Some(ending) = self.is_answered() {
                 self.awaited.clear();
-                self.awaited.push_back(Awaited::EndBehind);
+                self.awaited.push_back(Awaited::EndBehind(ending));
                 self.job_ended(step);
             }
         }
@@ -147,18 +148,45 @@ impl Session {
 
     /// Whether the request at work has all its rows, and only the end of its transaction is to come, which changes nothing of them: whoever asked does not
     /// wait for it, and what is asked next goes out behind it.
-    fn is_answered(&self) -> bool {
+    fn is_answered(&self) -> Option<Ending> {
         let has_rows = matches!(&self.job, Some(Job::Execute(job)) if job.has_all());
-        has_rows
-            && self.stopping == Stopping::No
-            && self.awaited.len() == 1
-            && self.awaited.front() == Some(&Awaited::End)
+        match (self.awaited.len(), self.awaited.front()) {
+            (1, Some(Awaited::End(ending))) if has_rows && self.stopping == Stopping::No => {
+                Some(*ending)
+            }
+            _ => None,
+        }
+    }
+
+    /// The server has ended a transaction, and says what is there now. False if that is not what it was asked for.
+    fn ended(&mut self, ending: Ending, body: &[u8], step: &mut Step) -> Result<bool, Error> {
+        let transaction = protocol::transaction(body)?;
+        if ending == Ending::Nothing {
+            return Ok(transaction == Transaction::None);
+        }
+        // What is on its way already has its own begin, or takes this for it.
+        let is_asked = self.awaited.contains(&Awaited::Execute);
+        let has_begun = transaction == Transaction::ReadOnly;
+        if is_asked && !has_begun && !self.awaited.contains(&Awaited::Begin) {
+            return Ok(false);
+        }
+        self.chains = match has_begun {
+            true => Chains::Yes,
+            false => Chains::No,
+        };
+        if !is_asked {
+            self.has_begun = has_begun;
+            if transaction == Transaction::Other {
+                self.command(END, Awaited::EndBehind(Ending::Nothing), step);
+            }
+        }
+        Ok(true)
     }
 
     /// The end of a request that was answered before. If it fails the session ends, and what is at work there is not to blame: it may be asked elsewhere.
-    fn ended_behind(&self, body: &[u8]) -> Result<(), Error> {
+    fn ended_behind(&mut self, ending: Ending, body: &[u8], step: &mut Step) -> Result<(), Error> {
         let why = match body.first() {
-            Some(&OK) if matches!(protocol::in_transaction(body), Ok(false)) => return Ok(()),
+            Some(&OK) if matches!(self.ended(ending, body, step), Ok(true)) => return Ok(()),
             Some(&ERROR) => match ServerError::read(body) {
                 // What was meant for the request at work; a statement that does nothing is there for what strikes late.
                 Ok(error)
@@ -182,13 +210,14 @@ impl Session {
     /// The answer to a command that is answered by one message.
     fn simple(&mut self, awaited: Awaited, body: &[u8], step: &mut Step) -> Result<(), Error> {
         let error = match body.first() {
-            Some(&OK) if awaited == Awaited::End => {
-                return match protocol::in_transaction(body)? {
-                    true => Err(malformed().detail("a statement left a transaction open")),
-                    false => Ok(()),
+            Some(&OK) => {
+                return match awaited {
+                    Awaited::End(ending) if !self.ended(ending, body, step)? => {
+                        Err(malformed().detail("a statement left a transaction open"))
+                    }
+                    _ => Ok(()),
                 };
             }
-            Some(&OK) => return Ok(()),
             Some(&ERROR) => ServerError::read(body)?,
             _ => return Err(malformed()),
         };
@@ -202,7 +231,7 @@ impl Session {
         match (awaited, &mut self.job) {
             // What was meant for the statement may strike what goes with it, and what is there to be struck.
             (Awaited::Absorb, _) if error.is_cancelled() => Ok(()),
-            (Awaited::End, _)
+            (Awaited::End(_), _)
                 if error.is_cancelled()
                     && matches!(self.stopping, Stopping::Asked | Stopping::Struck) =>
             {
