@@ -89,12 +89,12 @@ impl Watched {
 }
 
 /// What the process has in memory, the file of its store aside: that is mapped, and what was read of it stays as long as nobody else needs the
-/// room.
+/// room. What its sessions have in common, which is the image that their connector begins with, counts once (`Pss`; `Rss` has it for each of them).
 fn resident_bytes(pid: u32) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
     let (mut is_store, mut kib) = (false, 0);
     for line in maps.lines() {
-        match line.strip_prefix("Rss:") {
+        match line.strip_prefix("Pss:") {
             Some(size) if !is_store => {
                 kib += size.trim().trim_end_matches(" kB").parse().unwrap_or(0)
             }

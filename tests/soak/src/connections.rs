@@ -44,14 +44,6 @@ pub enum Others {
     Unasked,
 }
 
-impl Others {
-    /// Whether their idle sessions are held to [`SESSION_BYTES_MAX`]. What others take is printed only: one on a file has pages of that as well, one over
-    /// HTTP a client's connection.
-    fn are_held(self) -> bool {
-        !matches!(self, Others::Sqlite | Others::Trino)
-    }
-}
-
 /// What the issue allows for an idle session.
 const SESSION_BYTES_MAX: u64 = 3 * MIB / 10;
 /// Of the small host's throughput; two runs of one build are this far apart.
@@ -117,13 +109,9 @@ async fn open_others(large: &Host, plan: &Plan) -> anyhow::Result<()> {
     );
     ensure!(after.sessions >= wanted, "{wanted} are open: {after:?}");
     ensure!(
-        each <= SESSION_BYTES_MAX || !plan.others.are_held(),
+        each <= SESSION_BYTES_MAX,
         "an idle session takes {each} bytes"
     );
-    if !plan.others.are_held() {
-        let wanted = SESSION_BYTES_MAX >> 10;
-        println!("that is held to no bound: a session over a wire may have {wanted} KiB");
-    }
     Ok(())
 }
 
