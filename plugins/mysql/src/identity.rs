@@ -23,6 +23,9 @@ pub fn question(version: &str, is_mariadb: bool) -> Option<&'static str> {
     }
 }
 
+/// For what of others in its cluster a member of Galera waits where a transaction begins; other servers know no such setting.
+pub const WAITS: &str = "SELECT @@SESSION.wsrep_sync_wait";
+
 /// The answer, as it arrives: a row of one text.
 #[derive(Default)]
 pub struct Answer {
@@ -70,6 +73,11 @@ impl Answer {
             }
             _ => Err(malformed()),
         }
+    }
+
+    /// Whether a transaction that has waited for others must not be kept for what is asked later, as `WAITS` was answered.
+    pub fn waits(&self) -> bool {
+        self.text.as_deref().is_some_and(|text| text != "0")
     }
 
     /// What tells this server from others; `None` where that is not known. `thread`: the session's number as it was greeted. One that the server itself does
@@ -134,6 +142,25 @@ mod tests {
         }
         assert!(Answer::default().message(&[2], true).is_err());
         assert!(Answer::default().message(&[], true).is_err());
+    }
+
+    /// A server that waits for others is one that says so with a number other than 0.
+    #[test]
+    fn who_waits_for_others_says_so() {
+        for (text, waits) in [("0", false), ("1", true), ("7", true)] {
+            let mut answer = Answer::default();
+            for body in [&[1][..], b"\x03def", &row(text), &[EOF, 0, 0, 2, 0, 0, 0]] {
+                answer.message(body, true).unwrap();
+            }
+            assert_eq!(answer.waits(), waits, "{text}");
+        }
+        let mut unknown = Answer::default();
+        assert!(
+            unknown
+                .message(b"\xff\xa9\x04#HY000Unknown system variable", true)
+                .unwrap()
+        );
+        assert!(!unknown.waits());
     }
 
     /// Each is asked for what it has.

@@ -20,8 +20,8 @@ const REFUSED_BYTES_MAX: u64 = 1 << 20;
     reason = "nearly every job is an execution, and is moved once"
 )]
 pub enum Job {
-    /// What a session begins with.
-    Setup(identity::Answer),
+    /// What a session begins with: which server it is, and what a transaction waits for.
+    Setup(identity::Answer, identity::Answer),
     /// Another session's statement is being stopped.
     Errand {
         id: u32,
@@ -40,7 +40,7 @@ impl Job {
     /// The request that it is for.
     pub fn id(&self) -> Option<u32> {
         match self {
-            Job::Setup(_) => None,
+            Job::Setup(..) => None,
             Job::Prepare(job) => Some(job.ask.id),
             Job::Execute(job) => Some(job.ask.id),
             Job::Probe { id, .. } | Job::Errand { id, .. } => Some(*id),

@@ -178,7 +178,7 @@ impl WireSession {
     }
 
     pub async fn serve(mut self: Box<Self>, lease: &mut Lease) -> End {
-        if lease.pool.connector.hears_of_idleness {
+        if lease.pool.connector.hears_of_idleness && !self.on_errand {
             self.idle.want();
             // So that it knows beforehand that it is told.
             self.cancels.push(NOBODY);
@@ -214,7 +214,9 @@ impl WireSession {
                 if let Some(at) = self.idle.begins() {
                     self.arm(at);
                 }
-                if lease.is_closed() && self.idle.is_untold() {
+                // What it would write then the end of its wire says as well.
+                let is_http = matches!(self.wire, Wire::Http { .. });
+                if is_http && lease.is_closed() && self.idle.is_untold() {
                     self.cancels.push(NOBODY);
                     if let Err(end) = self.catch_up(lease).await {
                         return end;

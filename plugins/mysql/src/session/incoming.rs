@@ -112,7 +112,8 @@ impl Session {
         let is_over = match (self.awaited.front(), &mut self.job) {
             (Some(Awaited::Execute), Some(Job::Execute(job))) => job.message(body, eof, step)?,
             (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
-            (Some(Awaited::Identity), Some(Job::Setup(answer))) => answer.message(body, eof)?,
+            (Some(Awaited::Identity), Some(Job::Setup(answer, _)))
+            | (Some(Awaited::Waits), Some(Job::Setup(_, answer))) => answer.message(body, eof)?,
             (Some(Awaited::EndBehind(ending)), _) => {
                 let ending = *ending;
                 self.ended_behind(ending, body, step)?;
@@ -160,7 +161,11 @@ impl Session {
 
     /// The server has ended a transaction, and says what is there now. False if that is not what it was asked for.
     fn ended(&mut self, ending: Ending, body: &[u8], step: &mut Step) -> Result<bool, Error> {
-        let transaction = protocol::transaction(body)?;
+        let transaction = match body.first() {
+            Some(&OK) => protocol::transaction(body)?,
+            // It knows no such words: the transaction is still there.
+            _ => Transaction::Other,
+        };
         if ending == Ending::Nothing {
             return Ok(transaction == Transaction::None);
         }
@@ -174,13 +179,20 @@ impl Session {
             true => Chains::Yes,
             false => Chains::No,
         };
-        if !is_asked {
+        // A later end on its way, of a probe or of a session that nobody asks, decides what is there then; this one does not, which is over by then.
+        let is_end = |awaited: &Awaited| matches!(awaited, Awaited::End(_) | Awaited::EndBehind(_));
+        if !self.awaited.iter().skip(1).any(is_end) {
             self.has_begun = has_begun;
             if transaction == Transaction::Other {
                 self.command(END, Awaited::EndBehind(Ending::Nothing), step);
             }
         }
         Ok(true)
+    }
+
+    /// Whether an end fails for what it would begin, which the server has not shown yet that it does.
+    fn is_without_chain(&self, ending: Ending, error: &ServerError) -> bool {
+        ending == Ending::Next && self.chains != Chains::Yes && !error.is_cancelled()
     }
 
     /// The end of a request that was answered before. If it fails the session ends, and what is at work there is not to blame: it may be asked elsewhere.
@@ -192,6 +204,12 @@ impl Session {
                 Ok(error)
                     if error.is_cancelled()
                         && matches!(self.stopping, Stopping::Asked | Stopping::Struck) =>
+                {
+                    return Ok(());
+                }
+                Ok(error)
+                    if self.is_without_chain(ending, &error)
+                        && matches!(self.ended(ending, body, step), Ok(true)) =>
                 {
                     return Ok(());
                 }
@@ -227,6 +245,11 @@ impl Session {
                 self.command(ALL_ROWS_SIGNED, Awaited::Setup, step);
             }
             return Ok(());
+        }
+        if let Awaited::End(ending) = awaited
+            && self.is_without_chain(ending, &error)
+        {
+            return self.ended(ending, body, step).map(|_| ());
         }
         match (awaited, &mut self.job) {
             // What was meant for the statement may strike what goes with it, and what is there to be struck.
@@ -309,8 +332,11 @@ impl Session {
                 }
                 _ => step.done(id),
             },
-            Some(Job::Setup(answer)) => {
-                self.server.identity = answer.identity(self.server.thread);
+            Some(Job::Setup(identity, waits)) => {
+                if waits.waits() {
+                    self.chains = Chains::No;
+                }
+                self.server.identity = identity.identity(self.server.thread);
                 step.ready();
             }
             None => {}

@@ -206,8 +206,9 @@ impl WireSession {
         while let Some(id) = self.cancels.pop() {
             if id == NOBODY {
                 self.idle.told(lease.in_flight.is_empty());
+            } else {
+                self.asides += 1;
             }
-            self.asides += 1;
             let may_be_cut = self.may_be_cut(lease);
             let (result, at) = match self.guest.here() {
                 Some(guest)
