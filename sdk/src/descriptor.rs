@@ -41,7 +41,7 @@ impl Descriptor {
         self
     }
 
-    /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`; of a [`Machine`](crate::Machine) over HTTP also
+    /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`; of a [`Machine`](crate::Machine) also
     /// `idle`, over TCP `groups` (`docs/connectors.md`). A [`Connector`](crate::Connector) over HTTP has `cancel` for the asking: without it whoever leaves
     /// ends the session.
     pub fn abilities(mut self, abilities: &[&str]) -> Descriptor {

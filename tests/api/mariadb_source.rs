@@ -219,10 +219,10 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
     assert_eq!(left, "100");
 
     // What the server has heard, by session.
-    let heard = || {
-        let log = server.admin(
-            "SELECT thread_id, argument FROM mysql.general_log WHERE user_host LIKE 'souk[%' AND command_type IN ('Query', 'Execute')",
-        );
+    let heard = |which: &str| {
+        let log = server.admin(&format!(
+            "SELECT thread_id, argument FROM mysql.general_log WHERE user_host LIKE 'souk[%' AND command_type IN ('Query', 'Execute'){which}"
+        ));
         let mut heard: HashMap<String, Vec<String>> = HashMap::new();
         for (session, said) in log.lines().filter_map(|line| line.split_once('\t')) {
             heard
@@ -237,15 +237,17 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
             two[0].starts_with("ROLLBACK AND CHAIN") && two[1].starts_with("SELECT opens()")
         })
     };
-    let first = heard();
+    let first = heard("");
     assert!(first.values().any(|said| is_followed(said)), "{first:?}");
     let since = Instant::now();
     let has_ended = |said: &Vec<String>| {
         said.last()
             .is_some_and(|last| !last.starts_with("ROLLBACK AND CHAIN"))
     };
+    // A session that has ended says no more, and has no transaction.
+    let open = " AND thread_id IN (SELECT ID FROM information_schema.PROCESSLIST)";
     loop {
-        let heard = heard();
+        let heard = heard(open);
         if heard.values().all(has_ended) {
             break;
         }

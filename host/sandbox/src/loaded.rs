@@ -41,7 +41,7 @@ pub(crate) struct Connector {
     /// It wants to know which requests come together.
     pub groups: bool,
     pub cancels: bool,
-    /// Its sessions over HTTP are told when nobody asks for anything.
+    /// Its sessions over a wire are told when nobody asks for anything.
     pub hears_of_idleness: bool,
     pub wire: InstancePre<WireState>,
     /// Present when `need` is `Directory`.

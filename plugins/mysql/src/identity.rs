@@ -3,6 +3,7 @@
 //!
 //! Each session asks once, with what it begins with; where one is opened to stop another's statement, it compares what both were told.
 
+use crate::errors::ServerError;
 use crate::protocol::{EOF, ERROR, OK, Reader, malformed};
 use souk_sdk::Error;
 
@@ -31,6 +32,8 @@ pub const WAITS: &str = "SELECT @@SESSION.wsrep_sync_wait";
 pub struct Answer {
     next: Part,
     text: Option<Box<str>>,
+    /// It was refused, by a server that does not say that it knows no such name: one that is not ready, or has waited for too long.
+    is_refused: bool,
 }
 
 #[derive(Default)]
@@ -49,6 +52,8 @@ impl Answer {
             // It does not know one of the names: a server that only speaks this protocol.
             (Part::Head | Part::Rows, Some(&ERROR)) => {
                 self.text = None;
+                self.is_refused =
+                    !ServerError::read(body).is_ok_and(|error| error.is_unknown_variable());
                 Ok(true)
             }
             (Part::Head, Some(&OK)) | (Part::Rows, Some(&EOF)) => Ok(true),
@@ -77,7 +82,7 @@ impl Answer {
 
     /// Whether a transaction that has waited for others must not be kept for what is asked later, as `WAITS` was answered.
     pub fn waits(&self) -> bool {
-        self.text.as_deref().is_some_and(|text| text != "0")
+        self.is_refused || self.text.as_deref().is_some_and(|text| text != "0")
     }
 
     /// What tells this server from others; `None` where that is not known. `thread`: the session's number as it was greeted. One that the server itself does

@@ -269,3 +269,70 @@ fn a_server_without_chains_is_asked_for_none() {
         assert!(sent.contains(BEGIN) && sent.contains(END), "{sent}");
     }
 }
+
+/// Who waits for others where a transaction begins has none begun beforehand, nor who cannot say now whether it does.
+#[test]
+fn who_waits_for_others_begins_each() {
+    let rows = |text: &[u8]| {
+        let row = [&[1][..], text].concat();
+        let messages: [&[u8]; 5] = [&[1], b"\x03def", &EOF, &row, &EOF];
+        let messages = messages.iter().zip(1..);
+        let bytes = messages.flat_map(|(body, number)| packet(number, body));
+        bytes.collect::<Vec<u8>>()
+    };
+    let unknown = packet(1, b"\xff\xa9\x04#HY000Unknown system variable");
+    let not_now = packet(1, b"\xff\x17\x04#08S01WSREP has not yet prepared node");
+    for (said, is_followed) in [
+        (rows(b"0"), true),
+        (unknown, true),
+        (rows(b"1"), false),
+        (not_now, false),
+    ] {
+        let mut session = opened();
+        session.set_up(&mut Step::default());
+        // What all rows need, and which server it is, come before that; the time limit behind it.
+        let before = packet(1, &OKAY).repeat(SETUP.len() + 2);
+        let bytes = [before, said, packet(1, &OKAY)].concat();
+        heard(&mut session, bytes).unwrap();
+        assert!(session.job.is_none() && session.awaited.is_empty());
+        session.cancel(NOBODY, &mut Step::default()).unwrap();
+        let (sent, has_failed) = asked(&mut session, Value::Int64(1));
+        let sent = String::from_utf8_lossy(&sent);
+        assert!(!has_failed);
+        assert_eq!(sent.contains(END_AND_BEGIN), is_followed, "{sent}");
+    }
+}
+
+/// A transaction that writes is ended behind a statement that is being prepared, and before that runs.
+#[test]
+fn what_is_prepared_meanwhile_begins_its_own() {
+    let mut session = opened();
+    session.cancel(NOBODY, &mut Step::default()).unwrap();
+    asked(&mut session, Value::Int64(1));
+    heard(&mut session, answered()).unwrap();
+    let limits = Limits {
+        rows_max: 1,
+        bytes_max: 1_000,
+        timeout_ms: 1_000,
+    };
+    let request = Request::Query(Query {
+        text: "SELECT 2".into(),
+        parameters: Vec::new(),
+        limits,
+    });
+    session.submit(2, request, &mut Step::default()).unwrap();
+    let prepared: [&[u8]; 3] = [&[0, 8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0], b"\x03def", &EOF];
+    let prepared = prepared.iter().zip(1..);
+    let prepared = prepared.flat_map(|(body, number)| packet(number, body));
+    let writes = packet(1, &IN_TRANSACTION).into_iter();
+    heard(&mut session, writes.chain(prepared).collect()).unwrap();
+    let mut step = Step::default();
+    let bytes = Input::Bytes(packet(1, &OKAY));
+    session.receive(bytes, &mut step).unwrap();
+    let (commands, _) = step.into_parts();
+    let [Command::Send(sent)] = commands.as_slice() else {
+        panic!("{commands:?}");
+    };
+    let sent = String::from_utf8_lossy(sent);
+    assert!(sent.contains(BEGIN) && sent.contains(END), "{sent}");
+}

@@ -1,5 +1,5 @@
-//! When a guest is told that nobody asks its session for anything (ability `idle`), and what it may do then: ask its source once more, over HTTP, to be
-//! done with what it has there.
+//! When a guest is told that nobody asks its session for anything (ability `idle`), and what it may do then: be done with what it has at its source, for
+//! which it may ask that once more over HTTP.
 
 use std::time::{Duration, Instant};
 
