@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::postgres::{hand_over, unprivileged};
 use crate::process::{free_port, server_program, signal, spawn_tied};
-use crate::sweep::sweep;
+use crate::sweep::{place, sweep};
 use crate::tls::TestCa;
 
 /// Generous: a loaded CI machine may need many seconds to make the system's tables.
@@ -56,7 +56,7 @@ impl MariaDb {
         sweep("souk-mariadb-");
         let directory = tempfile::Builder::new()
             .prefix("souk-mariadb-")
-            .tempdir_in("/tmp")
+            .tempdir_in(place())
             .expect("a directory");
         let root = directory.path();
         hand_over(root, user, 0o700);

@@ -11,6 +11,7 @@ use tokio_postgres::NoTls;
 use crate::PgCluster;
 use crate::postgres::{hand_over, unprivileged};
 use crate::process::{free_port, server_program, signal, spawn_tied};
+use crate::sweep::place;
 use crate::tls::TestCa;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -44,7 +45,7 @@ impl PgBouncer {
         let user = unprivileged();
         let directory = tempfile::Builder::new()
             .prefix("souk-pgbouncer-")
-            .tempdir_in("/tmp")
+            .tempdir_in(place())
             .expect("a directory");
         let root = directory.path();
         hand_over(root, user, 0o700);

@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
 use crate::process::{free_port, signal, spawn_tied};
-use crate::sweep::sweep;
+use crate::sweep::{place, sweep};
 use crate::tls::TestCa;
 use crate::warm;
 
@@ -166,7 +166,7 @@ impl PgCluster {
         sweep("souk-pg-");
         let directory = tempfile::Builder::new()
             .prefix("souk-pg-")
-            .tempdir_in("/tmp")
+            .tempdir_in(place())
             .expect("a directory");
         let root = directory.path();
         hand_over(root, user, 0o700);

@@ -1,7 +1,14 @@
-//! Old clusters in /tmp. The store's own tests, which do not depend on this crate, include this file.
+//! Where clusters have their files, and old ones in /tmp. The store's own tests, which do not depend on this crate, include this file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// A directory for clusters, whose users are others. Under `tests/side-by-side` it is one of this test binary's, and goes with it. (The machine's own
+/// directory for such things may be one that only its user sees.)
+pub fn place() -> PathBuf {
+    let own = std::env::var_os("SOUK_TESTS_DIRECTORY");
+    own.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
 
 /// Removes what clusters of former test processes left: one that is shared by a process's tests lives as long as the process, and nothing
 /// runs after that. Leaves alone what is younger than ten minutes or still has its server.

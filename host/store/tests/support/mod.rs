@@ -129,7 +129,7 @@ fn start_cluster() -> String {
     std::thread::spawn(move || {
         let directory = tempfile::Builder::new()
             .prefix("souk-store-pg-")
-            .tempdir_in("/tmp")
+            .tempdir_in(sweep::place())
             .unwrap();
         let is_root = std::fs::metadata("/proc/self")
             .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
