@@ -1,5 +1,6 @@
 //! A whole feed as one answer: every row once, every page paid before it leaves, to be continued where it ended.
 
+use std::io::{Seek as _, Write as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -195,8 +196,9 @@ fn until_the_cut(client: &Client, path: &str, encoding: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// What arrives of an export at a client to which it leaves in small pieces, until it is cut. (HTTP/1.0, which knows no chunks.)
-async fn in_small_pieces(client: &Client, path: &str) -> String {
+/// What arrives of an export at a client to which it leaves in small pieces, until it is cut: as it is, or what can be unpacked of it. (HTTP/1.0, which
+/// knows no chunks.)
+async fn in_small_pieces(client: &Client, path: &str, is_gzip: bool) -> String {
     let address = client.base_url.trim_start_matches("http://");
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(16 << 10).expect("a small one");
@@ -206,15 +208,33 @@ async fn in_small_pieces(client: &Client, path: &str) -> String {
     let connected = socket.connect(address.parse().expect("an address"));
     let mut stream = connected.await.expect("a connection");
     let key = client.key.as_deref().unwrap_or_default();
-    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\nx-api-key: {key}\r\n\r\n");
+    let asks = match is_gzip {
+        true => "accept-encoding: gzip\r\n",
+        false => "",
+    };
+    let request =
+        format!("GET {path} HTTP/1.0\r\nhost: {address}\r\nx-api-key: {key}\r\n{asks}\r\n");
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut answer = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut answer).await {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let answer = String::from_utf8(answer).expect("UTF-8");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
-    body.to_owned()
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let body = answer.split_off(head.expect("a head") + 4);
+    let body = match is_gzip {
+        true => unpacked(&body),
+        false => body,
+    };
+    String::from_utf8(body).expect("UTF-8")
+}
+
+/// As much as there is of it.
+fn unpacked(body: &[u8]) -> Vec<u8> {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(body).expect("written");
+    file.rewind().expect("from its beginning");
+    let gzip = Command::new("gzip").args(["-dc"]).stdin(file).output();
+    gzip.expect("gzip").stdout
 }
 
 /// What was paid has left to its last byte before the connection is cut, in each coding, however large a page is and however early it is known that the
@@ -238,8 +258,12 @@ async fn what_was_paid_leaves_before_the_cut() {
         assert_eq!(sold.buyer.credits().await, (0, 0));
         host().await.grant(&sold.buyer, 1).await;
     }
-    let page = in_small_pieces(&sold.feed, &path).await;
-    assert_eq!(ids(&page), (1..=100).collect::<Vec<i64>>());
+    for is_gzip in [false, true] {
+        let page = in_small_pieces(&sold.feed, &path, is_gzip).await;
+        let whole: Vec<i64> = (1..=100).collect();
+        assert_eq!(ids(&page), whole, "packed: {is_gzip}");
+        host().await.grant(&sold.buyer, 1).await;
+    }
 }
 
 /// A client that stops reading is not sent more, and not charged more than the page that it was being sent and those on the way; what

@@ -10,6 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header};
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,6 +37,10 @@ const KINDS: [&str; 5] = [
     "application/vnd.apache.arrow.stream",
     "application/javascript",
 ];
+
+/// Among a response's extensions: what its bytes become, for who has to know when they have left. They are others than those that it was made of.
+#[derive(Clone)]
+pub struct Followed(pub Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>);
 
 /// What a request asks for, if it may be answered compressed: its `Accept-Encoding`.
 pub struct Wish(Option<Box<HeaderMap>>);
@@ -78,6 +83,7 @@ async fn compressed(
     if let Some(weak) = weak {
         headers.insert(header::ETAG, weak);
     }
+    let followed = response.extensions_mut().remove::<Followed>();
     let response = response.map(|body| {
         Body::new(Stepped {
             body,
@@ -98,7 +104,12 @@ async fn compressed(
         // That is judged already.
         .compress_when(|_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| true);
     let Ok(response) = layer.layer(answered).oneshot(request).await;
-    response.map(Body::new)
+    match followed {
+        Some(Followed(follow)) => response.map(|body| {
+            Body::new(body.map_frame(move |frame| frame.map_data(|bytes| follow(bytes))))
+        }),
+        None => response.map(Body::new),
+    }
 }
 
 fn is_worthwhile(response: &Response) -> bool {
@@ -173,7 +184,6 @@ impl http_body::Body for Stepped {
 mod tests {
     use super::*;
     use http_body::Body as _;
-    use http_body_util::BodyExt;
 
     fn stepped(bytes: usize) -> Stepped {
         Stepped {

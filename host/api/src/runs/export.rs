@@ -5,6 +5,7 @@
 
 use super::unread_pages::UnreadPages;
 use super::{payer, refusal};
+use crate::compression::Followed;
 use crate::data::{Request, accept};
 use crate::gate;
 use crate::idempotency;
@@ -36,9 +37,8 @@ use tokio::task::AbortHandle;
 /// Exports under way of one company: each holds two pages of at most 16 MiB and a session of the seller's source.
 pub const EXPORTS_MAX: u32 = 4;
 
-/// A compressor hands out the end of a page once nothing has come for a moment, and 64 KiB of that may wait to be written: so much leaves within this time
-/// to a client that takes half a megabit a second, and as much again of what the compressor hands out at once.
-const COMPRESSED_LEAVES_WITHIN: Duration = Duration::from_secs(2);
+/// A compressor hands out the end of a page once nothing has come for a moment, before it asks for more.
+const COMPRESSOR_WAITS: Duration = Duration::from_millis(20);
 
 const ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const PAGES: HeaderName = HeaderName::from_static("x-export-pages");
@@ -99,6 +99,8 @@ pub async fn export<T>(
         Some(first) => first.map_err(&told)?,
         None => return Err(Problem::internal("an export ended before it began")),
     };
+    let pages = unread.clone();
+    let followed = Followed(Arc::new(move |bytes: Bytes| pages.counted(bytes.into())));
     let sending = Sending {
         api: api.clone(),
         headers: raw.parts.headers.clone(),
@@ -112,6 +114,7 @@ pub async fn export<T>(
     };
     let frames = stream::unfold(sending, Sending::frame);
     let mut response = Response::new(Body::new(StreamBody::new(frames)));
+    response.extensions_mut().insert(followed);
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static(accept::content_type(format));
     headers.insert(header::CONTENT_TYPE, kind);
@@ -244,8 +247,8 @@ impl Sending {
 /// Waits until what was paid is on the wire: with an error the listener drops what it has not written yet. Who takes it too slowly is cut by that, and
 /// nobody is waited for longer than an export may take.
 async fn leaves(unread: &UnreadPages, headers: &HeaderMap) {
-    let _ = tokio::time::timeout(export::TIME_MAX, unread.gone()).await;
     if headers.contains_key(header::ACCEPT_ENCODING) {
-        tokio::time::sleep(COMPRESSED_LEAVES_WITHIN).await;
+        tokio::time::sleep(COMPRESSOR_WAITS).await;
     }
+    let _ = tokio::time::timeout(export::TIME_MAX, unread.gone()).await;
 }
