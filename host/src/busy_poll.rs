@@ -76,7 +76,7 @@ impl BusyPoll {
     }
 
     /// At most one request is in flight, and there were not many for a while.
-    fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) <= 1 && self.looks_after.load(Ordering::Relaxed) == 0
     }
 

@@ -253,6 +253,8 @@ impl<R: Route, F: Fn() -> R> Worker<F> {
 
         let asking = busy_poll.clone();
         souk_sandbox::when_asking(move || asking.asks());
+        let alone = busy_poll.clone();
+        souk_sandbox::when_alone(move || alone.is_quiet());
         let polling = busy_poll.clone();
         tokio::spawn(async move { polling.run().await });
         let serving = async {

@@ -42,7 +42,7 @@ impl Descriptor {
     }
 
     /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`; of a [`Machine`](crate::Machine) also
-    /// `idle`, over TCP `groups` (`docs/connectors.md`). A [`Connector`](crate::Connector) over HTTP has `cancel` for the asking: without it whoever leaves
+    /// `idle`, over TCP `groups` and `alone` (`docs/connectors.md`). A [`Connector`](crate::Connector) over HTTP has `cancel` for the asking: without it whoever leaves
     /// ends the session.
     pub fn abilities(mut self, abilities: &[&str]) -> Descriptor {
         self.abilities = abilities.iter().copied().map(String::from).collect();

@@ -56,7 +56,7 @@ pub use export::Component;
 pub use http::Http;
 pub use io::Io;
 pub use known::KnownColumns;
-pub use machine::{Machine, Step, is_followed};
+pub use machine::{Machine, Step, is_alone, is_followed};
 pub use pager::Pager;
 pub use pieces::Pieces;
 pub use publisher::{Published, Publisher, PublisherDriver};

@@ -26,6 +26,13 @@ pub const fn is_followed(id: u32) -> bool {
     id >= 1 << 31
 }
 
+/// Of a connector with the ability `alone`: whether the host has nothing else to do than the request of this number, so that what its answer need not wait
+/// for may cost something more (`docs/connectors.md`). Of other connectors no request has such a number.
+#[inline]
+pub const fn is_alone(id: u32) -> bool {
+    id < 1 << 31 && id >= 1 << 30
+}
+
 /// What one call tells the host: commands for the wire, events about requests. Bytes written one after the
 /// other leave as one `send`.
 #[derive(Default)]

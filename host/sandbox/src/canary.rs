@@ -84,8 +84,9 @@ pub(crate) fn check_stands_in(canary: &Connector, at_work: &Connector) -> Result
         }
     }
     // How it does what it does is its own affair.
-    let is_asked_for =
-        |ability: &&String| !["pipelining", "groups", "cancel", "idle"].contains(&ability.as_str());
+    let is_asked_for = |ability: &&String| {
+        !["pipelining", "groups", "alone", "cancel", "idle"].contains(&ability.as_str())
+    };
     let mut abilities = at_work.abilities.iter().filter(is_asked_for);
     match abilities.find(|ability| !canary.abilities.contains(ability)) {
         Some(ability) => Err(lacks(format!("has the ability \"{ability}\" as well"))),

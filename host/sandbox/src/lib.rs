@@ -40,7 +40,7 @@ mod validate;
 mod watch;
 mod wire;
 
-pub use asking::when_asking;
+pub use asking::{when_alone, when_asking};
 pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
 pub use connector::{
     ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status, Trial,

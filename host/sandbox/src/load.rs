@@ -284,10 +284,11 @@ fn beginning(word: &str) -> String {
 }
 
 /// What the host asks of a connector only if it says that it can.
-const ABILITIES: [&str; 6] = [
+const ABILITIES: [&str; 7] = [
     "schema",
     "pipelining",
     "groups",
+    "alone",
     "cancel",
     "functions",
     "idle",

@@ -40,6 +40,8 @@ pub(crate) struct Connector {
     pub pipelining: bool,
     /// It wants to know which requests come together.
     pub groups: bool,
+    /// It wants to know which of them are all that there is to do.
+    pub alone: bool,
     pub cancels: bool,
     /// Its sessions over a wire are told when nobody asks for anything.
     pub hears_of_idleness: bool,
@@ -83,6 +85,7 @@ impl Connector {
         Arc::new(Connector {
             pipelining: has("pipelining"),
             groups: has("pipelining") && has("groups"),
+            alone: has("alone"),
             cancels: has("cancel"),
             hears_of_idleness: has("idle"),
             name: parts.name,

@@ -1,8 +1,8 @@
-//! A connector with the ability `groups` hears which requests come together.
+//! A connector with the ability `groups` hears which requests come together, and one with the ability `alone` which is all that there is to do.
 
 mod common;
 
-use std::sync::Arc;
+use std::{cell::Cell, rc::Rc, sync::Arc};
 
 use common::*;
 use futures_util::poll;
@@ -28,23 +28,43 @@ fn source_at(port: u16) -> Arc<Source> {
     })
 }
 
+async fn keep_all(listener: TcpListener) {
+    let mut wires = Vec::new();
+    while let Ok((wire, _)) = listener.accept().await {
+        wires.push(wire);
+    }
+}
+
+/// A request is told that it is all there is to do if the thread, which serves others, too, says so.
+#[tokio::test]
+async fn one_that_is_alone_is_told_so() {
+    let is_alone = Rc::new(Cell::new(true));
+    let said = is_alone.clone();
+    souk_sandbox::when_alone(move || said.get());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let source = source_at(listener.local_addr().unwrap().port());
+    tokio::spawn(keep_all(listener));
+    let sandbox = with_guest(guests::GROUPED).await;
+    for alone in [true, false, true] {
+        is_alone.set(alone);
+        let answer = sandbox.run(&source, query("SELECT size FROM t"), within(60));
+        let told = format!(r#"[{{"size":1,"alone":{alone}}}]"#);
+        assert_eq!(rows(&answer.await.unwrap()), told);
+    }
+}
+
 /// What one session is given at once is one group, whose last request is told from the others also where those behind it have gone meanwhile: who
 /// waits for the last one would wait for ever.
 #[tokio::test]
 async fn requests_that_come_together_are_told_so() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        let mut wires = Vec::new();
-        while let Ok((wire, _)) = listener.accept().await {
-            wires.push(wire);
-        }
-    });
+    tokio::spawn(keep_all(listener));
     let sandbox = with_guest(guests::GROUPED).await;
     let source = source_at(port);
     let ask = || Box::pin(sandbox.run(&source, query("SELECT size FROM t"), within(60)));
     // One alone is followed by nobody.
-    assert_eq!(rows(&ask().await.unwrap()), r#"[{"size":1}]"#);
+    assert_eq!(rows(&ask().await.unwrap()), r#"[{"size":1,"alone":true}]"#);
     for of in [2, 7, 30] {
         let mut asked = Vec::new();
         for i in 0..of {
@@ -55,9 +75,10 @@ async fn requests_that_come_together_are_told_so() {
                 asked.push(waiting);
             }
         }
-        let size = format!(r#"[{{"size":{}}}]"#, asked.len());
+        let (size, alone) = (asked.len(), asked.len() == 1);
+        let told = format!(r#"[{{"size":{size},"alone":{alone}}}]"#);
         for answer in futures_util::future::join_all(asked).await {
-            assert_eq!(rows(&answer.unwrap()), size);
+            assert_eq!(rows(&answer.unwrap()), told);
         }
     }
     assert_eq!(sandbox.connectors()[0].traps_total, 0);

@@ -1,8 +1,10 @@
-//! Answers requests that come together all at once, when the last of them is there: each is told how many they were.
+//! Answers requests that come together all at once, when the last of them is there: each is told how many they were, and whether it was all that there
+//! was to do.
 
 use souk_guests::Behaviour;
 use souk_sdk::{
-    Batch, Cell, ColumnBuilder, ColumnType, Error, Need, Query, Settings, Step, column, is_followed,
+    Batch, Cell, ColumnBuilder, ColumnType, Error, Need, Query, Settings, Step, column, is_alone,
+    is_followed,
 };
 
 #[derive(Default)]
@@ -15,7 +17,7 @@ souk_guests::export!(Grouped);
 impl Behaviour for Grouped {
     const NAME: &'static str = "grouped";
     const NEED: Need = Need::Tcp;
-    const ABILITIES: &'static [&'static str] = &["pipelining", "groups"];
+    const ABILITIES: &'static [&'static str] = &["pipelining", "groups", "alone"];
 
     fn open(_settings: &Settings) -> Result<Self, Error> {
         Ok(Grouped::default())
@@ -30,8 +32,14 @@ impl Behaviour for Grouped {
         for id in self.held.drain(..) {
             let mut sizes = ColumnBuilder::new(ColumnType::Int64);
             sizes.push(Cell::Int64(size))?;
-            let chunks = vec![sizes.finish()];
-            step.columns(id, 0, Some(vec![column("size", ColumnType::Int64, "int8")]));
+            let mut alone = ColumnBuilder::new(ColumnType::Boolean);
+            alone.push(Cell::Boolean(is_alone(id)))?;
+            let chunks = vec![sizes.finish(), alone.finish()];
+            let columns = vec![
+                column("size", ColumnType::Int64, "int8"),
+                column("alone", ColumnType::Boolean, "bool"),
+            ];
+            step.columns(id, 0, Some(columns));
             step.batch(id, Batch { rows: 1, chunks });
             step.done(id);
         }

@@ -6,10 +6,11 @@ use souk_domain::sql::Dialect;
 use super::{Suite, Verdict};
 
 /// What the contract knows, and what hosts have learned since.
-const ABILITIES: [&str; 6] = [
+const ABILITIES: [&str; 7] = [
     "schema",
     "pipelining",
     "groups",
+    "alone",
     "cancel",
     "functions",
     "idle",

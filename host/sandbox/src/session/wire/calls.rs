@@ -11,6 +11,7 @@ use super::{
     GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, Wire, WireSession, idle::NOBODY,
 };
 use crate::{
+    asking::is_alone,
     connector::Scope,
     engine::TICK,
     fault::Excess,
@@ -30,6 +31,8 @@ const HELD_MAX: Duration = Duration::from_millis(4);
 
 /// In the number of a request that another one follows at once, where the connector has the ability `groups`.
 const FOLLOWED: u32 = 1 << 31;
+/// In that of a request that is all there is to do, where it has the ability `alone`.
+const ALONE: u32 = 1 << 30;
 
 /// Whether somebody still waits for a request, and may. If not it is answered.
 #[inline]
@@ -123,6 +126,8 @@ impl WireSession {
         let mut id = self.begin(lease, &mut job, now);
         if is_followed {
             id |= FOLLOWED;
+        } else if lease.pool.connector.alone && lease.in_flight.is_empty() && is_alone() {
+            id |= ALONE;
         }
         let Some(guest) = self.guest.here() else {
             lease.unsubmitted.push(job);
@@ -145,7 +150,7 @@ impl WireSession {
             self.has_forgotten = false;
         }
         self.next_id = match self.next_id + 1 {
-            FOLLOWED => NOBODY + 1,
+            ALONE => NOBODY + 1,
             next => next,
         };
         self.asides += 1;
