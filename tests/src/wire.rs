@@ -18,6 +18,8 @@ pub const LIMITS: Limits = Limits {
 
 /// In the number of a request that another one follows at once.
 const FOLLOWED: u32 = 1 << 31;
+/// In that of a request that is all there is to do.
+const ALONE: u32 = 1 << 30;
 
 /// A finished request.
 #[derive(Debug, Default)]
@@ -67,6 +69,8 @@ impl Answer {
 #[derive(Default)]
 pub struct Answers {
     pub is_ready: bool,
+    /// How many requests have ended.
+    ended: u32,
     of: HashMap<u32, Answer>,
     shapes: HashMap<u32, Vec<Column>>,
 }
@@ -97,6 +101,7 @@ impl Answers {
     fn end(&mut self, id: u32, end: Result<(), Error>) {
         let before = self.of.entry(id).or_default().end.replace(end);
         assert_eq!(before, None, "{id} ended twice");
+        self.ended += 1;
     }
 
     pub fn has_ended(&self, id: u32) -> bool {
@@ -125,6 +130,8 @@ pub struct Wire<M> {
     pub pauses: Vec<Pause>,
     /// Connections that were made only to say something.
     pub asides: usize,
+    /// Whether a request that comes alone is told so, as by a host that has nothing else to do (ability `alone`).
+    pub tells_alone: bool,
     /// How many bytes are handed to the session at once.
     pub piece: usize,
     closed: bool,
@@ -146,6 +153,7 @@ impl<M: Machine> Wire<M> {
             errands: Vec::new(),
             pauses: Vec::new(),
             asides: 0,
+            tells_alone: false,
             piece: usize::MAX,
             closed: false,
         };
@@ -216,7 +224,8 @@ impl<M: Machine> Wire<M> {
     }
 
     pub fn submit(&mut self, request: Request) -> u32 {
-        self.submit_as(0, request)
+        let is_alone = self.tells_alone && self.answers.ended == self.next;
+        self.submit_as(if is_alone { ALONE } else { 0 }, request)
     }
 
     /// `flags`: what its number has beside what tells it from others.

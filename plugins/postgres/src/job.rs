@@ -1,4 +1,4 @@
-//! What is on the wire: one job per Sync, in the order sent. Rows are decoded here, in place.
+//! What is on the wire, in the order sent: one job per Sync, unless it says otherwise. Rows are decoded here, in place.
 
 use crate::errors::ServerError;
 use crate::protocol::{Reader, malformed};
@@ -26,16 +26,27 @@ pub enum Job {
     Lookup(Lookup),
     Execute(Execute),
     Probe(Probe),
-    /// A transaction is taken back: one at a pooler's backend, or one of the session's own that has stayed. `unlocks`: then locks that a statement
-    /// has taken for the session are given up.
+    /// A transaction is taken back: one at a pooler's backend, or one of the session's own that has stayed, or whose statement is answered already.
+    /// `unlocks`: then locks that a statement has taken for the session are given up. `is_lost`: what takes it back, the server does not know any more.
     End {
         unlocks: bool,
+        is_lost: bool,
     },
     /// Such locks are given up at the session's own backend. `struck`: a cancel that was meant for the statement has met this, or what takes its
     /// transaction back.
     Unlock {
         struck: bool,
     },
+}
+
+impl Job {
+    /// The end of a transaction of the session's own.
+    pub const fn end() -> Job {
+        Job::End {
+            unlocks: false,
+            is_lost: false,
+        }
+    }
 }
 
 #[cfg(target_arch = "wasm32")]
@@ -90,6 +101,8 @@ pub struct Execute {
     pub before: u8,
     /// Another request follows under the same Sync.
     pub is_followed: bool,
+    /// It is answered as soon as it is complete, and the next job takes its transaction back.
+    pub ends_behind: bool,
     /// It shares a transaction with others.
     pub is_grouped: bool,
     /// The statement's own `CommandComplete` is there.
@@ -115,6 +128,7 @@ impl Execute {
             cancel: Cancel::No,
             before: 0,
             is_followed: false,
+            ends_behind: false,
             is_grouped: false,
             complete: false,
             error: None,
@@ -250,7 +264,7 @@ impl Execute {
         self.announced && self.refused.is_none() && self.cancel == Cancel::No
     }
 
-    /// `ReadyForQuery`: the request ends.
+    /// The request ends: with `ReadyForQuery`, or before it where what follows is of others.
     pub fn finish(mut self, step: &mut Step) {
         let failed = match (self.refused.take(), self.error.take()) {
             (Some(error), _) => Some(*error),

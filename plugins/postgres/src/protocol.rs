@@ -18,6 +18,8 @@ const BIND_BEGIN: [u8; 18] = *b"B\0\0\0\x11\0begin\0\0\0\0\0\0\0";
 const BIND_MARK: [u8; 17] = *b"B\0\0\0\x10\0mark\0\0\0\0\0\0\0";
 const BIND_BACK: [u8; 17] = *b"B\0\0\0\x10\0back\0\0\0\0\0\0\0";
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
+/// Has the server send what it has to say so far.
+const FLUSH: [u8; 5] = [b'H', 0, 0, 0, 4];
 
 /// What `BEGIN` is prepared as. `ROLLBACK` is the unnamed statement.
 pub const BEGIN: &str = "begin";
@@ -29,6 +31,20 @@ pub const BACK: &str = "back";
 pub const RUN_UNDO_SYNC: [u8; 66] = {
     let parts: [&[u8]; 6] = [
         &EXECUTE,
+        &BIND_BEGIN,
+        &EXECUTE,
+        &BIND_UNNAMED,
+        &EXECUTE,
+        &SYNC,
+    ];
+    joined(&parts)
+};
+
+/// The same for an answer that does not wait until its transaction is taken back.
+pub const RUN_FLUSH_UNDO_SYNC: [u8; 71] = {
+    let parts: [&[u8]; 7] = [
+        &EXECUTE,
+        &FLUSH,
         &BIND_BEGIN,
         &EXECUTE,
         &BIND_UNNAMED,
@@ -222,6 +238,7 @@ mod tests {
     fn lengths_are_right() {
         let mut out = [
             RUN_UNDO_SYNC.as_slice(),
+            &RUN_FLUSH_UNDO_SYNC,
             &BEGIN_GROUP,
             &TAKE_BACK,
             &UNDO_SYNC,
@@ -237,7 +254,7 @@ mod tests {
             let n = reader.u32().unwrap() as usize;
             reader.take(n - 4).unwrap();
         }
-        assert_eq!(tags, b"EBEBESBEBEBEBESPDC");
+        assert_eq!(tags, b"EBEBESEHBEBESBEBEBEBESPDC");
     }
 
     /// A length that points past the end is an error.

@@ -1,4 +1,4 @@
-//! One session: requests go out as jobs, one Sync each, and the server answers them in that order.
+//! One session: requests go out as jobs, and the server answers them in that order.
 //!
 //! Nothing waits. A call writes what it can and returns; what arrives moves the job at the head of the queue.
 
@@ -58,6 +58,8 @@ pub struct Session {
     unended: u8,
     ping_described: bool,
     groups: Groups,
+    /// The host has nothing else to do than the request that is being submitted.
+    is_alone: bool,
 }
 
 /// The postmaster signals the backend and then its process group, so one cancel may strike twice: the
@@ -86,7 +88,7 @@ impl Machine for Session {
         Descriptor::new("postgres", env!("CARGO_PKG_VERSION"), Need::Tcp)
             .engine("postgres", "PostgreSQL", "postgres", &["PASSWORD"])
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel", "groups"])
+            .abilities(&["schema", "pipelining", "cancel", "groups", "alone"])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
@@ -106,6 +108,7 @@ impl Machine for Session {
             unended: 0,
             ping_described: false,
             groups: Groups::default(),
+            is_alone: false,
         })
     }
 
@@ -128,6 +131,7 @@ impl Machine for Session {
         }
         let is_followed = souk_sdk::is_followed(id);
         self.groups.follows(is_followed);
+        self.is_alone = souk_sdk::is_alone(id);
         match request {
             Request::Query(query) => {
                 let ask = Ask::new(id, query.parameters, query.limits);
@@ -152,6 +156,7 @@ impl Machine for Session {
 
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
         self.groups.follows(false);
+        self.is_alone = false;
         self.end_group(step);
         match input {
             Input::Bytes(bytes) => self.bytes(bytes, step)?,
@@ -241,11 +246,19 @@ impl Session {
             &statement.tail,
         ) {
             Ok(()) => {
-                out.extend_from_slice(&protocol::RUN_UNDO_SYNC);
+                let ends_behind = self.is_alone && self.queue.is_empty();
+                match ends_behind {
+                    true => out.extend_from_slice(&protocol::RUN_FLUSH_UNDO_SYNC),
+                    false => out.extend_from_slice(&protocol::RUN_UNDO_SYNC),
+                }
                 statement.room.set(ROOM_MAX.min(out.len() - begin));
                 let locks = statement.locks;
-                self.queue
-                    .push_back(Job::Execute(Execute::new(ask, statement)));
+                let mut job = Execute::new(ask, statement);
+                job.ends_behind = ends_behind;
+                self.queue.push_back(Job::Execute(job));
+                if ends_behind {
+                    self.queue.push_back(Job::end());
+                }
                 if locks {
                     self.unlock(step);
                 }

@@ -54,6 +54,9 @@ fn settings(cluster: &Cluster, pooler: bool) -> Settings {
     settings
 }
 
+/// In the number of a request that is all there is to do.
+const ALONE: u32 = 1 << 30;
+
 fn requests() -> Vec<(u32, Request)> {
     let sql = "SELECT 1::int4, 2::int8, 1.5::float8, 12.340::numeric, 'a'::text, now(), current_date, \
         ARRAY[1,2,NULL], ARRAY['a'], '{}'::jsonb, gen_random_uuid(), NULL::text, 'sad'::shop.mood, true, '1 day'::interval";
@@ -69,7 +72,7 @@ fn requests() -> Vec<(u32, Request)> {
     };
     vec![
         (1, query(sql, vec![])),
-        (2, query(sql, vec![])),
+        (ALONE | 2, query(sql, vec![])),
         (3, query("SELECT $1::int4 / 0", vec![Value::Int64(1)])),
         (4, Request::Ping(LIMITS)),
     ]

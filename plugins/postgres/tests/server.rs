@@ -112,7 +112,7 @@ fn running(cluster: &Cluster) -> i32 {
 }
 
 /// Whatever a statement does to the session's settings, the next one is read-only and finds them as they were,
-/// one at a time and all in flight together.
+/// one at a time, whether or not it is told so, and all in flight together.
 #[test]
 fn read_only_holds_on_every_statement() {
     let cluster = Cluster::get();
@@ -129,6 +129,7 @@ fn read_only_holds_on_every_statement() {
         "SELECT shop.run('SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE')",
         "SELECT shop.run('SET default_transaction_read_only = off'), shop.run('DEALLOCATE ALL')",
         "SELECT shop.run('SET default_transaction_read_only = off'), shop.run('DEALLOCATE ALL'), shop.run('PREPARE s1 AS SELECT 1')",
+        "SELECT shop.run('SET default_transaction_read_only = off'), shop.run('DEALLOCATE begin')",
         "SELECT set_config('default_transaction_read_only', 'off', false), 1 / 0",
         "WITH a AS (SELECT set_config('default_transaction_read_only', 'off', false)) SELECT shop.write() FROM a",
     ];
@@ -137,7 +138,11 @@ fn read_only_holds_on_every_statement() {
         "WITH w AS (INSERT INTO shop.victims VALUES (1) RETURNING n) SELECT n FROM w",
     ];
     let mut wire = cluster.wire();
-    for attack in attacks {
+    for (attack, tells_alone) in attacks
+        .iter()
+        .flat_map(|attack| [(attack, false), (attack, true)])
+    {
+        wire.tells_alone = tells_alone;
         wire.query(attack, vec![]);
         for write in writes {
             let error = wire.query(write, vec![]).error();

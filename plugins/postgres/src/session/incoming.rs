@@ -116,10 +116,10 @@ impl Session {
             (b'C' | b'I', Some(Job::Execute(job))) if job.before > 0 => job.begun(body),
             (b'C' | b'I', Some(Job::Execute(job))) => {
                 job.complete = true;
-                if job.is_followed
+                if (job.is_followed || job.ends_behind)
                     && let Some(Job::Execute(job)) = self.queue.pop_front()
                 {
-                    // Its answer is whole: what follows is about the next one.
+                    // Its answer is whole: what follows is about the next job.
                     job.finish(step);
                 }
                 Ok(())
@@ -132,7 +132,8 @@ impl Session {
                 b'C',
                 Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_) | Job::SetupGroups { .. }),
             ) => Ok(()),
-            (b'C' | b'D', Some(Job::End { .. } | Job::Unlock { .. })) => Ok(()),
+            (b'D', Some(Job::End { .. })) => self.row_of_an_end(),
+            (b'C', Some(Job::End { .. })) | (b'C' | b'D', Some(Job::Unlock { .. })) => Ok(()),
             (b'n', Some(Job::Prepare(_))) => Ok(()),
             (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse_description(whole)?),
             (b't' | b'T', Some(Job::Execute(_))) => self.described(whole),
@@ -222,9 +223,12 @@ impl Session {
             Some(Job::Lookup(job)) => &mut job.error,
             Some(Job::Execute(job)) => &mut job.error,
             Some(Job::Probe(job)) => &mut job.error,
-            Some(Job::End { .. }) => {
+            Some(Job::End { is_lost, .. }) => {
+                *is_lost |= error.is_lost_statement();
                 // A cancel that came late: it is ended again.
-                self.strays = self.strays.saturating_sub(u32::from(error.is_cancelled()));
+                self.strays = self
+                    .strays
+                    .saturating_sub(u32::from(error.may_be_a_cancel()));
                 return Ok(());
             }
             Some(Job::Unlock { struck }) => {
@@ -256,11 +260,17 @@ impl Session {
     fn job_ended(&mut self, step: &mut Step) -> Result<(), Error> {
         match self.queue.pop_front() {
             // The server has passed over what follows without an error.
-            Some(Job::Execute(job)) if job.is_followed && job.error.is_none() => {
+            Some(Job::Execute(job))
+                if (job.is_followed || job.ends_behind) && job.error.is_none() =>
+            {
                 return Err(malformed());
             }
             Some(Job::Execute(job)) if job.error.is_none() && !job.has_changed => job.finish(step),
             Some(Job::Execute(job)) => {
+                if job.ends_behind {
+                    // The server has passed over the end: there is no transaction any more.
+                    self.queue.pop_front();
+                }
                 let behind = match job.is_followed {
                     true => self.passed_over(),
                     false => Vec::new(),
@@ -275,6 +285,7 @@ impl Session {
             Some(Job::Setup(job)) => self.setup_ended(&job, step),
             Some(Job::SetupGroups { failed: false }) => self.groups_are_set_up(),
             Some(Job::Unlock { struck: true }) => self.unlock(step),
+            Some(Job::End { is_lost: true, .. }) if !self.is_pooled() => self.end_is_lost(step),
             Some(
                 Job::Begin(_) | Job::End { .. } | Job::Unlock { .. } | Job::SetupGroups { .. },
             )
@@ -301,9 +312,7 @@ impl Session {
             .as_deref()
             .is_some_and(ServerError::may_be_a_cancel);
         if lost && (job.complete || is_of_ours) && !self.is_pooled() {
-            // It is `BEGIN` that the server does not know any more, or what groups need.
-            self.set_up(step);
-            self.forget_groups();
+            self.end_is_lost(step);
         } else if is_of_ours && !cancelled && !aborted {
             self.give_groups_up();
         }

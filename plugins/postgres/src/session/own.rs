@@ -25,6 +25,26 @@ impl Session {
         }));
     }
 
+    /// The server does not know `BEGIN` any more, or what groups need.
+    #[cold]
+    pub(super) fn end_is_lost(&mut self, step: &mut Step) {
+        self.set_up(step);
+        self.forget_groups();
+    }
+
+    /// What gives up locks at a pooler's backend has one. What takes a transaction back has none, unless a statement has put something else in its place: the
+    /// session ends with that, and what was asked meanwhile is asked again.
+    #[cold]
+    pub(super) fn row_of_an_end(&self) -> Result<(), Error> {
+        match self.is_pooled() {
+            true => Ok(()),
+            false => Err(Error::unavailable(
+                "session_changed",
+                "a statement has replaced what ends its transaction, so that its session was ended; try again",
+            )),
+        }
+    }
+
     /// A Sync was answered, and there is a transaction. Only between `BEGIN` and `ROLLBACK` can an error leave one; it has failed, and what is on
     /// its way already fails until it is taken back.
     #[cold]
@@ -37,7 +57,7 @@ impl Session {
         if !others.any(|job| matches!(job, Job::End { .. })) {
             self.unended += 1;
             step.send(&protocol::UNDO_SYNC);
-            self.queue.push_back(Job::End { unlocks: false });
+            self.queue.push_back(Job::end());
         }
         Ok(())
     }

@@ -130,7 +130,10 @@ impl Session {
             out.extend_from_slice(&messages);
             out.extend_from_slice(&protocol::SYNC);
             out.extend_from_slice(pooled.ending(unlocks));
-            let end = Job::End { unlocks };
+            let end = Job::End {
+                unlocks,
+                is_lost: false,
+            };
             return self
                 .queue
                 .extend([Job::Begin(OPENING_STATEMENTS), job, end]);
@@ -172,11 +175,14 @@ impl Session {
             Some(Job::End { .. }) if self.unended == ENDINGS_MAX => {
                 return Err(malformed().detail("a transaction does not end"));
             }
-            Some(Job::End { unlocks }) => {
+            Some(Job::End { unlocks, .. }) => {
                 let unlocks = *unlocks;
                 self.unended += 1;
                 step.send(pooled.ending(unlocks));
-                self.queue.push_back(Job::End { unlocks });
+                self.queue.push_back(Job::End {
+                    unlocks,
+                    is_lost: false,
+                });
             }
             Some(Job::Execute(job)) if state == b'I' && job.complete => {
                 return Err(malformed().detail("a statement ran outside of its transaction"));

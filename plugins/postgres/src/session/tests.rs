@@ -3,8 +3,11 @@
 
 use super::Session;
 use crate::protocol;
-use souk_sdk::{Command, Error, Event, Input, Limits, Machine, Query, Request, Settings, Step};
+use souk_sdk::{
+    Command, Error, ErrorClass, Event, Input, Limits, Machine, Query, Request, Settings, Step,
+};
 
+mod alone;
 mod cancels;
 mod errors;
 mod undone;

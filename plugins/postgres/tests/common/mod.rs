@@ -112,7 +112,9 @@ impl Cluster {
     }
 
     pub fn wire(&self) -> Wire {
-        Wire::open(self.port, self.settings("reader", "readerpw")).unwrap()
+        let mut wire = Wire::open(self.port, self.settings("reader", "readerpw")).unwrap();
+        wire.tells_alone = true;
+        wire
     }
 }
 
