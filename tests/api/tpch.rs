@@ -285,6 +285,16 @@ async fn duckdb_answers_tpch_to_the_last_digit() {
     agree(&seller, &connection, questions::question, equal, native).await;
 }
 
+/// Each column begins with its name; the rest are keys, and what is behind a comma of a type.
+fn columns_of(columns: &'static str) -> Vec<&'static str> {
+    let names = columns
+        .split(", ")
+        .filter_map(|column| column.split(' ').next());
+    names
+        .filter(|name| name.contains('_') && !name.ends_with(')'))
+        .collect()
+}
+
 /// Files have no client of their own: PostgreSQL is asked.
 #[tokio::test]
 #[ignore = "needs the connector `files`: tests/run --all-engines"]
@@ -292,17 +302,8 @@ async fn real_files_answer_tpch() {
     put_to_work().await;
     let (_, client) = in_postgres(PgCluster::shared().await).await;
     let files = TABLES.iter().zip(rows()).map(|((name, columns), rows)| {
-        // Each column begins with its name; the rest are keys, and what is behind a comma of a type.
-        let names = columns
-            .split(", ")
-            .filter_map(|column| column.split(' ').next());
-        let names: Vec<_> = names
-            .filter(|name| name.contains('_') && !name.ends_with(')'))
-            .collect();
-        (
-            format!("{name}.csv"),
-            format!("{}\n{rows}", names.join(",")),
-        )
+        let names = columns_of(columns).join(",");
+        (format!("{name}.csv"), format!("{names}\n{rows}"))
     });
     let files: Vec<(String, String)> = files.collect();
     let files: Vec<_> = files
