@@ -47,6 +47,7 @@ pub use connector::{
 };
 pub use fault::{Blame, Fault, FaultKind};
 pub use journal::{LogFilter, LogLine, Stream};
+pub use load::ABILITIES;
 pub use metrics::Metrics;
 pub use options::{Compiler, LENT_WITHIN, Options, SandboxLimits};
 pub use request::{

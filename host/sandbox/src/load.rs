@@ -283,8 +283,8 @@ fn beginning(word: &str) -> String {
     word.chars().take(NAME_BYTES_MAX).collect()
 }
 
-/// What the host asks of a connector only if it says that it can.
-const ABILITIES: [&str; 7] = [
+/// What the host asks of a connector only if it says that it can: what the contract knows, and what hosts have learned since.
+pub const ABILITIES: [&str; 7] = [
     "schema",
     "pipelining",
     "groups",

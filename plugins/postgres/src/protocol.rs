@@ -28,49 +28,22 @@ pub const MARK: &str = "mark";
 pub const BACK: &str = "back";
 
 /// What follows the `Bind` of every statement: it is run, and then its transaction is made one that can be taken back, and is taken back.
-pub const RUN_UNDO_SYNC: [u8; 66] = {
-    let parts: [&[u8]; 6] = [
-        &EXECUTE,
-        &BIND_BEGIN,
-        &EXECUTE,
-        &BIND_UNNAMED,
-        &EXECUTE,
-        &SYNC,
-    ];
-    joined(&parts)
-};
+pub const RUN_UNDO_SYNC: [u8; 66] = joined(&[&EXECUTE, &BEGIN_UNDO_SYNC]);
 
 /// The same for an answer that does not wait until its transaction is taken back.
-pub const RUN_FLUSH_UNDO_SYNC: [u8; 71] = {
-    let parts: [&[u8]; 7] = [
-        &EXECUTE,
-        &FLUSH,
-        &BIND_BEGIN,
-        &EXECUTE,
-        &BIND_UNNAMED,
-        &EXECUTE,
-        &SYNC,
-    ];
-    joined(&parts)
-};
+pub const RUN_FLUSH_UNDO_SYNC: [u8; 71] = joined(&[&EXECUTE, &FLUSH, &BEGIN_UNDO_SYNC]);
+
+/// Makes an implicit transaction one that can be taken back, and takes it back.
+const BEGIN_UNDO_SYNC: [u8; 56] = joined(&[&BIND_BEGIN, &EXECUTE, &UNDO_SYNC]);
 
 /// What a group of statements is preceded by: a transaction, and the point in it that each of them is taken back to.
-pub const BEGIN_GROUP: [u8; 55] = {
-    let parts: [&[u8]; 4] = [&BIND_BEGIN, &EXECUTE, &BIND_MARK, &EXECUTE];
-    joined(&parts)
-};
+pub const BEGIN_GROUP: [u8; 55] = joined(&[&BIND_BEGIN, &EXECUTE, &BIND_MARK, &EXECUTE]);
 
 /// What stands between two statements of a group: the first of them is taken back.
-pub const TAKE_BACK: [u8; 27] = {
-    let parts: [&[u8]; 2] = [&BIND_BACK, &EXECUTE];
-    joined(&parts)
-};
+pub const TAKE_BACK: [u8; 27] = joined(&[&BIND_BACK, &EXECUTE]);
 
 /// Takes back a transaction that has stayed, or that of a group.
-pub const UNDO_SYNC: [u8; 28] = {
-    let parts: [&[u8]; 3] = [&BIND_UNNAMED, &EXECUTE, &SYNC];
-    joined(&parts)
-};
+pub const UNDO_SYNC: [u8; 28] = joined(&[&BIND_UNNAMED, &EXECUTE, &SYNC]);
 
 const fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut out = [0; N];

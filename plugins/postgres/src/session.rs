@@ -18,12 +18,11 @@ mod groups;
 mod incoming;
 mod own;
 mod pooled;
+mod preparing;
 
 use groups::Groups;
 use pooled::{Backend, is_ancient};
 
-/// Types of the database's own that a session remembers; past it they are looked up again.
-const TYPES_MAX: usize = 1_024;
 /// Must fail in a read-only transaction. If it does not, it leaves nothing behind.
 const PROBE: &str = "CREATE TEMPORARY TABLE souk_read_only_probe () ON COMMIT DROP";
 /// Asked once. A backend is this session's own if it is the one that the login named; then it has taken the settings of the login.

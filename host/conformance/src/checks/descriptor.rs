@@ -2,19 +2,10 @@
 //! and the contract's version are the sandbox's own checks.
 
 use souk_domain::sql::Dialect;
+use souk_sandbox::ABILITIES;
 
 use super::{Suite, Verdict};
 
-/// What the contract knows, and what hosts have learned since.
-const ABILITIES: [&str; 7] = [
-    "schema",
-    "pipelining",
-    "groups",
-    "alone",
-    "cancel",
-    "functions",
-    "idle",
-];
 const CREDENTIAL_TYPES: [&str; 4] = ["PASSWORD", "SERVICE_ACCOUNT", "API_KEY", "NONE"];
 const DIALECTS: [&str; 10] = [
     "postgres",

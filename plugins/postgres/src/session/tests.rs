@@ -17,6 +17,7 @@ type Messages<'a> = &'a [(u8, &'a [u8])];
 
 const CANCELLED: &[u8] = b"SERROR\0C57014\0Mcanceling statement\0\0";
 const ABORTED: &[u8] = b"SERROR\0C25P02\0Mcurrent transaction is aborted\0\0";
+const LOST: &[u8] = b"SERROR\0C26000\0Mno such prepared statement\0\0";
 /// A statement without parameters and with one column, `n`, of four bytes.
 const DESCRIBED: Messages<'static> = &[
     (b'1', b""),

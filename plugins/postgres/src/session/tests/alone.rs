@@ -4,7 +4,6 @@ use super::*;
 
 /// In the number of such a request.
 const ALONE: u32 = 1 << 30;
-const LOST: &[u8] = b"SERROR\0C26000\0Mno such prepared statement\0\0";
 
 /// What a statement is followed by then.
 fn flushes(sent: &str) -> bool {

@@ -8,7 +8,6 @@ use crate::session::PROBE;
 #[test]
 fn what_meets_a_statement_of_ours_fails_nobody() {
     const UNSUPPORTED: &[u8] = b"SERROR\0C0A000\0Mno savepoints here\0\0";
-    const LOST: &[u8] = b"SERROR\0C26000\0Mno such prepared statement\0\0";
     let struck = |error: &'static [u8], place: u32| -> Vec<(u8, &'static [u8])> {
         let mut messages = match place {
             0 => Vec::new(),
