@@ -1,36 +1,56 @@
 //! Native code of connectors on disk. Loading native code is running it, so a file counts only if
-//! this host wrote it: each carries an HMAC under a key that never leaves the cache directory. The
-//! bytes that were authenticated are the bytes that are loaded; the file is read once.
+//! this host wrote it: each carries a MAC under a key that never leaves the cache directory.
+//!
+//! Code is run where it lies, as that of the host itself: the file that was authenticated is mapped. So it also has to be one that nobody but its
+//! owner can write into, who is whoever the host runs as, and could read the key; hosts write such files once and replace them by a rename.
 
 use std::{
     fs::{self, DirEntry, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use hmac::{Hmac, KeyInit, Mac};
+use blake3::{Hash, Hasher};
 use parking_lot::Mutex;
 use rand::Rng;
-use sha2::Sha256;
+use wasmtime::{Engine, component::Component};
+
+use crate::inspect::Outside;
 
 const KEY_FILE: &str = "cache.key";
 const KEY_BYTES: usize = 32;
-const MAC_BYTES: usize = 32;
+const MAC_BYTES: usize = blake3::OUT_LEN;
+/// Of how long what stands between the code and the MAC is, in front of that.
+const LENGTH_BYTES: usize = 4;
+/// Others can write into it.
+const OPEN_TO_OTHERS: u32 = 0o022;
 /// Long enough to take an upgrade back.
 const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Separates these MACs from any other use of the key, and this format from later ones.
-const DOMAIN: &[u8] = b"souk compiled connector 1\0";
+/// Separates these MACs from any other use of the key.
+const DOMAIN: &[u8] = b"souk compiled connector\0";
+/// Of these files. Another one has other names: it is no less this host's.
+const FORMAT: &str = "2";
 
 pub(crate) struct Cache {
     directory: PathBuf,
     key: [u8; KEY_BYTES],
-    /// Of the engine: code for another engine has another name and another MAC.
+    /// Of the engine and the format: code for another engine has another name and another MAC.
     fingerprint: String,
     /// Components that are being loaded, so that their code is wanted before anybody is known to want it.
     loading: Arc<Mutex<Vec<String>>>,
+}
+
+/// The code of a component, in a file that this host wrote.
+pub(crate) struct Kept {
+    file: File,
+    code_bytes: u64,
+    pub outside: Outside,
 }
 
 /// While it is there, the code of its component stays.
@@ -59,37 +79,70 @@ impl Cache {
         Ok(Cache {
             directory: directory.to_owned(),
             key,
-            fingerprint,
+            fingerprint: format!("{FORMAT}.{fingerprint}"),
             loading: Arc::default(),
         })
     }
 
     /// The native code of the component with this digest, if this host wrote it.
-    pub fn get(&self, digest: &str) -> Option<Vec<u8>> {
+    pub fn get(&self, digest: &str) -> Option<Kept> {
         let path = self.path(digest);
-        let mut bytes = Vec::new();
-        let mut file = File::open(&path).ok()?;
-        bytes.reserve_exact(file.metadata().ok()?.len() as usize);
-        file.read_to_end(&mut bytes).ok()?;
-        let at = bytes.len().checked_sub(MAC_BYTES)?;
-        if self
-            .mac(digest, &bytes[..at])
-            .verify_slice(&bytes[at..])
-            .is_err()
-        {
-            tracing::warn!(path = %path.display(), "ignoring compiled code that this host did not write");
-            return None;
+        let file = File::open(&path).ok()?;
+        match self.authenticated(digest, &file) {
+            Ok((code_bytes, outside)) => Some(Kept {
+                file,
+                code_bytes,
+                outside,
+            }),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "ignoring compiled code that this host did not write");
+                None
+            }
         }
-        bytes.truncate(at);
-        Some(bytes)
+    }
+
+    /// How many bytes of a file are code, and what stands behind it.
+    fn authenticated(&self, digest: &str, mut file: &File) -> io::Result<(u64, Outside)> {
+        let data = file.metadata()?;
+        let owner = rustix::process::geteuid().as_raw();
+        if !data.is_file() || data.uid() != owner || data.mode() & OPEN_TO_OTHERS != 0 {
+            return Err(io::Error::other("others can write into it"));
+        }
+        let bad = || io::Error::from(io::ErrorKind::InvalidData);
+        let whole = data.len().checked_sub(MAC_BYTES as u64).ok_or_else(bad)?;
+        let mut hasher = self.hasher(digest);
+        hasher.update_reader(file.take(whole))?;
+        let mut mac = [0; MAC_BYTES];
+        file.read_exact(&mut mac)?;
+        // In constant time.
+        if hasher.finalize() != Hash::from_bytes(mac) {
+            return Err(bad());
+        }
+        let end = whole.checked_sub(LENGTH_BYTES as u64).ok_or_else(bad)?;
+        let mut length = [0; LENGTH_BYTES];
+        file.seek(SeekFrom::Start(end))?;
+        file.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length);
+        let code_bytes = end.checked_sub(length.into()).ok_or_else(bad)?;
+        let mut outside = vec![0; length as usize];
+        file.seek(SeekFrom::Start(code_bytes))?;
+        file.read_exact(&mut outside)?;
+        Ok((code_bytes, serde_json::from_slice(&outside)?))
     }
 
     /// Keeps native code, in one rename.
-    pub fn put(&self, digest: &str, code: &[u8]) -> io::Result<()> {
+    pub fn put(&self, digest: &str, code: &[u8], outside: &Outside) -> io::Result<()> {
+        let outside = serde_json::to_vec(outside)?;
+        let length = u32::try_from(outside.len()).map_err(io::Error::other)?;
+        let length = length.to_le_bytes();
+        let mut hasher = self.hasher(digest);
         let (mut file, path) = self.scratch()?;
         let written = (|| {
-            file.write_all(code)?;
-            file.write_all(&self.mac(digest, code).finalize().into_bytes())?;
+            for part in [code, &outside, &length] {
+                hasher.update(part);
+                file.write_all(part)?;
+            }
+            file.write_all(hasher.finalize().as_bytes())?;
             fs::rename(&path, self.path(digest))
         })();
         if written.is_err() {
@@ -168,14 +221,38 @@ impl Cache {
             .join(format!("{digest}-{}.cwasm", self.fingerprint))
     }
 
-    fn mac(&self, digest: &str, code: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key)
-            .unwrap_or_else(|_| unreachable!("HMAC takes any key"));
-        mac.update(DOMAIN);
-        mac.update(digest.as_bytes());
-        mac.update(self.fingerprint.as_bytes());
-        mac.update(code);
-        mac
+    /// Of whose code it will be the MAC.
+    fn hasher(&self, digest: &str) -> Hasher {
+        let mut hasher = Hasher::new_keyed(&self.key);
+        hasher
+            .update(DOMAIN)
+            .update(digest.as_bytes())
+            .update(self.fingerprint.as_bytes());
+        hasher
+    }
+}
+
+impl Kept {
+    /// The component, whose code stays in the file; where the file system lets nobody run what lies there, it is copied into memory.
+    pub fn component(&self, engine: &Engine) -> wasmtime::Result<Component> {
+        // This file, whatever bears its name by now.
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        // SAFETY: our own compiler wrote the file, as its MAC says, and nobody writes into it from then on who could not as well write into the
+        // host's own code (see above).
+        #[allow(unsafe_code)]
+        let mapped = unsafe { Component::deserialize_file(engine, path) };
+        mapped.or_else(|error| {
+            tracing::debug!(%error, "compiled code cannot be mapped");
+            let mut code = Vec::with_capacity(usize::try_from(self.code_bytes)?);
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(0))?;
+            file.take(self.code_bytes).read_to_end(&mut code)?;
+            // SAFETY: as above.
+            #[allow(unsafe_code)]
+            unsafe {
+                Component::deserialize(engine, &code)
+            }
+        })
     }
 }
 
@@ -245,6 +322,41 @@ mod tests {
 
     use super::*;
 
+    fn put(cache: &Cache, digest: &str) {
+        cache.put(digest, b"code", &Outside::default()).unwrap();
+    }
+
+    /// What is read is what was written, as long as nobody but its owner can write there and each bit is as it was.
+    #[test]
+    fn only_what_this_host_wrote_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::open(directory.path(), "now".into()).unwrap();
+        let outside = Outside::of(b"\0asm\x0d\0\x01\0").unwrap();
+        cache.put("digest", b"code", &outside).unwrap();
+        let kept = cache.get("digest").unwrap();
+        assert_eq!((kept.code_bytes, kept.outside), (4, outside));
+        let path = cache.path("digest");
+        let mode = |mode| fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o620);
+        assert!(cache.get("digest").is_none());
+        mode(0o644);
+        assert!(cache.get("digest").is_some());
+        let bytes = fs::read(&path).unwrap();
+        for place in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[place] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            assert!(cache.get("digest").is_none(), "{place}");
+            fs::write(&path, &bytes[..place]).unwrap();
+            assert!(cache.get("digest").is_none(), "{place}");
+        }
+        fs::write(&path, &bytes).unwrap();
+        assert!(cache.get("digest").is_some());
+        // Of another component, or for another engine.
+        fs::rename(&path, cache.path("other")).unwrap();
+        assert!(cache.get("other").is_none());
+    }
+
     /// Who opens a new directory at the same moment has the same key: one reads what another writes.
     #[test]
     fn openers_at_once_share_a_key() {
@@ -260,9 +372,9 @@ mod tests {
                 });
                 openers.map(|opener| opener.join().unwrap())
             });
-            caches[0].put("digest", b"code").unwrap();
+            put(&caches[0], "digest");
             for cache in &caches {
-                assert_eq!(cache.get("digest").as_deref(), Some(&b"code"[..]));
+                assert!(cache.get("digest").is_some());
             }
         }
     }
@@ -279,11 +391,11 @@ mod tests {
             file.set_modified(SystemTime::now() - 2 * OLD).unwrap();
         };
         for digest in ["fresh", "stale"] {
-            other.put(digest, b"code").unwrap();
+            put(&other, digest);
         }
         age(&other.path("stale"));
         for digest in ["wanted", "deleted"] {
-            cache.put(digest, b"code").unwrap();
+            put(&cache, digest);
         }
         // As after an upgrade: what the release before has compiled long ago is what it would come back to.
         assert_eq!(cache.keep_only(|_| true).unwrap(), (0, 0));
@@ -293,7 +405,8 @@ mod tests {
         let [left, begun] = [1, 2].map(|_| cache.scratch().unwrap().1);
         age(&left);
         age(&directory.path().join(KEY_FILE));
-        cache.put("loading", b"code").unwrap();
+        put(&cache, "loading");
+        let loading_bytes = fs::metadata(cache.path("loading")).unwrap().len();
         let loading = RefCell::new(Some(cache.begin_loading("loading")));
         // A load that ends while it is asked whether its code is wanted.
         let is_wanted = |digest: &str| {
@@ -303,7 +416,7 @@ mod tests {
             digest == "wanted"
         };
         let (count, bytes) = cache.keep_only(is_wanted).unwrap();
-        assert_eq!((count, bytes), (3, 2 * (4 + MAC_BYTES as u64)));
+        assert_eq!((count, bytes), (3, 2 * loading_bytes));
         assert!(cache.get("wanted").is_some() && cache.get("deleted").is_none());
         assert!(other.get("fresh").is_some() && other.get("stale").is_none());
         assert!(begun.exists() && !left.exists());

@@ -1,5 +1,4 @@
-//! Turns a component's bytes into native code: from the cache, or in a child process that the
-//! operating system limits. Never on a request's path.
+//! Turns a component's bytes into native code, in a child process that the operating system limits. Never on a request's path.
 
 use std::{
     fs::{self, File},
@@ -28,28 +27,18 @@ const COMPANY_NICE: i32 = 15;
 /// What is kept of the child's complaints.
 const REASON_BYTES_MAX: u64 = 16 << 10;
 
-/// Native code for `wasm`, and how many milliseconds it took to compile (0: it was there).
-/// Blocks.
+/// Native code for `wasm`. What is written meanwhile lies beside the cache's. Blocks.
 pub(crate) fn compile(
     wasm: &[u8],
-    digest: &str,
     cache: &Cache,
     compiler: &Compiler,
     limits: &SandboxLimits,
     scope: &Scope,
-) -> Result<(Vec<u8>, u64), LoadError> {
-    if let Some(code) = cache.get(digest) {
-        return Ok((code, 0));
+) -> Result<Vec<u8>, LoadError> {
+    match compiler {
+        Compiler::InProcess => compile_child::compile(wasm).map_err(LoadError::Compile),
+        Compiler::Child { program, args } => in_child(wasm, cache, program, args, limits, scope),
     }
-    let begun = Instant::now();
-    let code = match compiler {
-        Compiler::InProcess => compile_child::compile(wasm).map_err(LoadError::Compile)?,
-        Compiler::Child { program, args } => in_child(wasm, cache, program, args, limits, scope)?,
-    };
-    if let Err(error) = cache.put(digest, &code) {
-        tracing::warn!(%error, "cannot keep compiled code: the connector will be compiled again next time");
-    }
-    Ok((code, begun.elapsed().as_millis().max(1) as u64))
 }
 
 fn in_child(

@@ -154,6 +154,8 @@ pub enum LoadError {
         version: String,
         reason: String,
     },
+    #[error("the connector was not compiled here before: its bytes are needed")]
+    NotKept,
     #[error("cannot compile the connector: {0}")]
     Compile(String),
     /// Nobody's fault who made it.

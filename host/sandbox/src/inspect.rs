@@ -1,6 +1,7 @@
 //! Reads a component's imports and exports before anything of it is compiled or run, and says in
 //! plain words why it cannot be a connector or a publisher here.
 
+use serde::{Deserialize, Serialize};
 use wasmparser::{Instance, Parser, Payload};
 
 use crate::{
@@ -25,6 +26,7 @@ pub(crate) struct Inspection {
     pub wit_version: String,
     /// What its author may not have meant.
     pub warnings: Vec<String>,
+    pub size_bytes: u64,
 }
 
 /// What a language's runtime leaves in a binary. What a grant covers of it is linked, the rest traps when it is called.
@@ -56,58 +58,73 @@ const REFUSED: &[(&str, &str)] = &[
     ("wasi:threads", "threads"),
 ];
 
-/// Refuses what cannot be a connector.
-pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
-    let invalid = |reason: String| Err(LoadError::Invalid(reason));
-    if Parser::is_core_wasm(wasm) {
-        return invalid(
-            "this is a core WebAssembly module, not a component: build it for wasm32-wasip2 or wrap it with `wasm-tools component new`".into(),
-        );
+/// What a component is outside of its code: all that is judged before it is compiled.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Outside {
+    imports: Vec<String>,
+    exports: Vec<String>,
+    counts: Counts,
+    pub size_bytes: u64,
+}
+
+impl Outside {
+    /// Refuses what is no component.
+    pub fn of(wasm: &[u8]) -> Result<Outside, LoadError> {
+        let invalid = |reason: String| Err(LoadError::Invalid(reason));
+        if Parser::is_core_wasm(wasm) {
+            return invalid(
+                "this is a core WebAssembly module, not a component: build it for wasm32-wasip2 or wrap it with `wasm-tools component new`".into(),
+            );
+        }
+        if !Parser::is_component(wasm) {
+            return invalid("this file is not a WebAssembly component".into());
+        }
+        read(wasm)
+            .map_err(|error| LoadError::Invalid(format!("this component is damaged: {error}")))
     }
-    if !Parser::is_component(wasm) {
-        return invalid("this file is not a WebAssembly component".into());
-    }
-    let Names {
-        imports,
-        exports,
-        counts,
-    } = names(wasm)
-        .map_err(|error| LoadError::Invalid(format!("this component is damaged: {error}")))?;
-    let found = World::ALL.into_iter().find_map(|world| {
-        let is_it = |name: &&String| name.split('@').next() == Some(world.interface());
-        Some((world, exports.iter().find(is_it)?.clone()))
-    });
-    let Some((world, interface)) = found else {
-        let exports = if exports.is_empty() {
-            "nothing".to_owned()
-        } else {
-            exports.join(", ")
+
+    /// Refuses what cannot be a connector.
+    pub fn inspect(&self) -> Result<Inspection, LoadError> {
+        let Outside {
+            imports, exports, ..
+        } = self;
+        let invalid = |reason: String| Err(LoadError::Invalid(reason));
+        let found = World::ALL.into_iter().find_map(|world| {
+            let is_it = |name: &&String| name.split('@').next() == Some(world.interface());
+            Some((world, exports.iter().find(is_it)?.clone()))
+        });
+        let Some((world, interface)) = found else {
+            let exports = if exports.is_empty() {
+                "nothing".to_owned()
+            } else {
+                exports.join(", ")
+            };
+            return invalid(format!(
+                "this component is for another world: it exports {exports}, a connector exports {}, a publisher {}",
+                World::Connector.interface(),
+                World::Publisher.interface()
+            ));
         };
-        return invalid(format!(
-            "this component is for another world: it exports {exports}, a connector exports {}, a publisher {}",
-            World::Connector.interface(),
-            World::Publisher.interface()
-        ));
-    };
-    let wit_version = interface
-        .split_once('@')
-        .map_or("0", |(_, version)| version)
-        .to_owned();
-    let package = interface.split('/').next().unwrap_or_default();
-    check_version(package, &wit_version)?;
-    for import in &imports {
-        check_import(import)?;
+        let wit_version = interface
+            .split_once('@')
+            .map_or("0", |(_, version)| version)
+            .to_owned();
+        let package = interface.split('/').next().unwrap_or_default();
+        check_version(package, &wit_version)?;
+        for import in imports {
+            check_import(import)?;
+        }
+        self.counts.check()?;
+        Ok(Inspection {
+            imports: imports.clone(),
+            exports: exports.clone(),
+            world,
+            interface,
+            wit_version,
+            warnings: refused(imports),
+            size_bytes: self.size_bytes,
+        })
     }
-    counts.check()?;
-    let warnings = refused(&imports);
-    Ok(Inspection {
-        imports,
-        exports,
-        world,
-        interface,
-        wit_version,
-        warnings,
-    })
 }
 
 fn check_version(package: &str, version: &str) -> Result<(), LoadError> {
@@ -174,7 +191,7 @@ fn refused(imports: &[String]) -> Vec<String> {
 }
 
 /// What a component is made of, as far as the pool has a bound for it.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Counts {
     instances: usize,
     memories: usize,
@@ -198,17 +215,13 @@ impl Counts {
     }
 }
 
-#[derive(Default)]
-struct Names {
-    imports: Vec<String>,
-    exports: Vec<String>,
-    counts: Counts,
-}
-
 /// The names of the outermost component's imports and exports, and how much there is in it. (A component inside it that is instantiated twice
 /// counts once; the pool counts again when it is compiled.)
-fn names(wasm: &[u8]) -> wasmparser::Result<Names> {
-    let mut names = Names::default();
+fn read(wasm: &[u8]) -> wasmparser::Result<Outside> {
+    let mut outside = Outside {
+        size_bytes: wasm.len() as u64,
+        ..Outside::default()
+    };
     let mut depth = 0usize;
     for payload in Parser::new(0).parse_all(wasm) {
         match payload? {
@@ -216,27 +229,27 @@ fn names(wasm: &[u8]) -> wasmparser::Result<Names> {
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
-                    names.imports.push(import?.name.name.to_owned());
+                    outside.imports.push(import?.name.name.to_owned());
                 }
             }
             Payload::ComponentExportSection(section) if depth == 1 => {
                 for export in section {
-                    names.exports.push(export?.name.name.to_owned());
+                    outside.exports.push(export?.name.name.to_owned());
                 }
             }
             Payload::InstanceSection(section) => {
                 for instance in section {
                     if matches!(instance?, Instance::Instantiate { .. }) {
-                        names.counts.instances += 1;
+                        outside.counts.instances += 1;
                     }
                 }
             }
-            Payload::MemorySection(section) => names.counts.memories += section.count() as usize,
-            Payload::TableSection(section) => names.counts.tables += section.count() as usize,
+            Payload::MemorySection(section) => outside.counts.memories += section.count() as usize,
+            Payload::TableSection(section) => outside.counts.tables += section.count() as usize,
             _ => {}
         }
     }
-    Ok(names)
+    Ok(outside)
 }
 
 #[cfg(test)]
@@ -314,24 +327,15 @@ mod tests {
 
     #[test]
     fn other_files_are_told_apart() {
-        assert!(
-            inspect(b"hello")
-                .unwrap_err()
-                .to_string()
-                .contains("not a WebAssembly component")
-        );
-        assert!(
-            inspect(b"\0asm\x01\0\0\0")
-                .unwrap_err()
-                .to_string()
-                .contains("core WebAssembly module")
-        );
-        assert!(
-            inspect(b"\0asm\x0d\0\x01\0")
-                .unwrap_err()
-                .to_string()
-                .contains("another world")
-        );
-        assert!(inspect(b"\0asm\x0d\0\x01\0garbage").is_err());
+        let inspect = |wasm: &[u8]| Outside::of(wasm).and_then(|outside| outside.inspect());
+        for (wasm, told) in [
+            (&b"hello"[..], "not a WebAssembly component"),
+            (b"\0asm\x01\0\0\0", "core WebAssembly module"),
+            (b"\0asm\x0d\0\x01\0", "another world"),
+            (b"\0asm\x0d\0\x01\0garbage", "damaged"),
+        ] {
+            let error = inspect(wasm).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! From bytes to a staged connector: inspect, compile, link, ask it to describe itself, and check
 //! what it says.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sha2::{Digest, Sha256};
 use wasmtime::{
@@ -13,7 +16,7 @@ use crate::{
     cache::Cache,
     compile,
     connector::{LoadError, Need, Scope},
-    inspect::{Inspection, inspect},
+    inspect::{Inspection, Outside},
     loaded::{Connector, Parts},
     options::Options,
     shared::Shared,
@@ -36,7 +39,6 @@ pub(crate) struct Prepared {
     exports: v1::Exports,
     inspection: Inspection,
     pub digest: String,
-    size_bytes: u64,
     compile_ms: u64,
 }
 
@@ -46,17 +48,73 @@ pub(crate) fn prepare(
     cache: &Cache,
     options: &Options,
     wasm: &[u8],
-    digest: String,
+    digest: &str,
     scope: &Scope,
 ) -> Result<Prepared, LoadError> {
-    if wasm.len() > options.limits.component_bytes_max {
+    is_within(wasm.len() as u64, options)?;
+    match prepare_kept(engine, cache, options, digest) {
+        Err(LoadError::NotKept) => {}
+        kept => return kept,
+    }
+    let outside = Outside::of(wasm)?;
+    let inspection = outside.inspect()?;
+    let begun = Instant::now();
+    let (compiler, limits) = (&options.compiler, &options.limits);
+    let code = compile::compile(wasm, cache, compiler, limits, scope)?;
+    let compile_ms = begun.elapsed().as_millis().max(1) as u64;
+    let kept = match cache.put(digest, &code, &outside) {
+        Ok(()) => cache.get(digest),
+        Err(error) => {
+            tracing::warn!(%error, "cannot keep compiled code: the connector will be compiled again next time");
+            None
+        }
+    };
+    let component = match kept {
+        Some(kept) => kept.component(engine),
+        // SAFETY: the bytes come from our own compiler.
+        #[allow(unsafe_code)]
+        None => unsafe { Component::deserialize(engine, &code) },
+    };
+    linked(engine, component, inspection, digest, compile_ms)
+}
+
+/// The same for a component that was compiled here before, without its bytes; else [`LoadError::NotKept`]. Blocks: all of its code is read.
+pub(crate) fn prepare_kept(
+    engine: &Engine,
+    cache: &Cache,
+    options: &Options,
+    digest: &str,
+) -> Result<Prepared, LoadError> {
+    let kept = cache.get(digest).ok_or(LoadError::NotKept)?;
+    is_within(kept.outside.size_bytes, options)?;
+    let inspection = kept.outside.inspect()?;
+    linked(engine, kept.component(engine), inspection, digest, 0)
+}
+
+fn is_within(bytes: u64, options: &Options) -> Result<(), LoadError> {
+    let max = options.limits.component_bytes_max;
+    if bytes > max as u64 {
         return Err(LoadError::Invalid(format!(
             "the component is larger than {} MiB",
-            options.limits.component_bytes_max >> 20
+            max >> 20
         )));
     }
-    let inspection = inspect(wasm)?;
-    let (component, compile_ms) = component(engine, cache, options, wasm, &digest, scope)?;
+    Ok(())
+}
+
+fn linked(
+    engine: &Engine,
+    component: wasmtime::Result<Component>,
+    inspection: Inspection,
+    digest: &str,
+    compile_ms: u64,
+) -> Result<Prepared, LoadError> {
+    // What was compiled a moment ago, or authenticated, fails for want of room for what it declares.
+    let component = component.map_err(|error| {
+        LoadError::Invalid(format!(
+            "the component needs more than this host gives one: {error:#}"
+        ))
+    })?;
     let found = v1::Exports::find(&component, inspection.world, &inspection.interface);
     let exports = found.ok_or_else(|| {
         LoadError::Invalid(format!(
@@ -69,8 +127,7 @@ pub(crate) fn prepare(
         component,
         exports,
         inspection,
-        digest,
-        size_bytes: wasm.len() as u64,
+        digest: digest.to_owned(),
         compile_ms,
     })
 }
@@ -116,7 +173,7 @@ pub(crate) async fn finish(
         wit_version: prepared.inspection.wit_version,
         imports: prepared.inspection.imports,
         exported: prepared.inspection.exports,
-        size_bytes: prepared.size_bytes,
+        size_bytes: prepared.inspection.size_bytes,
         compile_ms: prepared.compile_ms,
         wire: prepared.wire,
         directory,
@@ -198,30 +255,6 @@ pub(crate) fn stopping() -> LoadError {
 
 pub(crate) fn digest(wasm: &[u8]) -> String {
     hex::encode(Sha256::digest(wasm))
-}
-
-fn component(
-    engine: &Engine,
-    cache: &Cache,
-    options: &Options,
-    wasm: &[u8],
-    digest: &str,
-    scope: &Scope,
-) -> Result<(Component, u64), LoadError> {
-    let compiler = &options.compiler;
-    let (code, compile_ms) =
-        compile::compile(wasm, digest, cache, compiler, &options.limits, scope)?;
-    // SAFETY: the bytes come from our own compiler, directly or through a file that carries our MAC,
-    // and they are loaded from the memory in which they were authenticated.
-    #[allow(unsafe_code)]
-    let component = unsafe { Component::deserialize(engine, &code) }
-        // What was compiled a moment ago, or authenticated, fails for want of room for what it declares.
-        .map_err(|error| {
-            LoadError::Invalid(format!(
-                "the component needs more than this host gives one: {error:#}"
-            ))
-        })?;
-    Ok((component, compile_ms))
 }
 
 fn check(descriptor: &Descriptor) -> Result<(), LoadError> {

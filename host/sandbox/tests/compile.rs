@@ -6,7 +6,8 @@ mod common;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::ExitCode, time::Duration};
 
 use common::*;
-use souk_sandbox::{Compiler, LoadError, Sandbox, Scope};
+use sha2::{Digest, Sha256};
+use souk_sandbox::{Compiler, ConnectorInfo, LoadError, Sandbox, Scope};
 use souk_tests::guests;
 use tempfile::TempDir;
 
@@ -49,8 +50,24 @@ async fn compiled_code_is_kept_and_authenticated() {
         info.compile_ms
     };
     let start = || Sandbox::new(child(&directory)).unwrap();
+    // Not by its digest alone, before.
+    let kept = async || {
+        let digest = hex::encode(Sha256::digest(guests::FIXED_ROWS));
+        start().load_kept(&digest, Scope::Platform).await
+    };
+    assert!(matches!(kept().await, Err(LoadError::NotKept)));
     assert!(compile_ms(start()).await > 0);
     assert_eq!(compile_ms(start()).await, 0);
+    let by_digest = kept().await.unwrap();
+    let sandbox = start();
+    let by_bytes = sandbox.load(guests::FIXED_ROWS, Scope::Platform);
+    let by_bytes = by_bytes.await.unwrap();
+    let told = |info: &ConnectorInfo| {
+        let info = info.clone();
+        let outside = (info.imports, info.exports, info.warnings, info.size_bytes);
+        (info.name, info.digest, info.wit_version, outside)
+    };
+    assert_eq!(told(&by_digest), told(&by_bytes));
     let cache = directory.path().join("cache");
     assert_eq!(
         fs::metadata(&cache).unwrap().permissions().mode() & 0o777,
@@ -81,6 +98,7 @@ async fn compiled_code_is_kept_and_authenticated() {
     fs::write(compiled, &bytes).unwrap();
     assert!(compile_ms(start()).await > 0);
     fs::write(compiled, b"short").unwrap();
+    assert!(matches!(kept().await, Err(LoadError::NotKept)));
     assert!(compile_ms(start()).await > 0);
     // Another host's key vouches for nothing here.
     fs::write(cache.join("cache.key"), [7; 32]).unwrap();

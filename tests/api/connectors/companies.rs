@@ -206,6 +206,29 @@ async fn connections_never_change_engines() {
     assert_eq!(label(&seller, &other).await, "next");
 }
 
+/// What was compiled here before is loaded by its digest: a start reads none of its bytes in the store, which may be many and far away.
+#[tokio::test]
+async fn a_start_reads_no_component_that_was_compiled() {
+    let mut host = own_host().await;
+    let seller = host.company("seller").await;
+    seller.connector(guests::FIXED_ROWS).await;
+    let connection = seller.nowhere("fixed").await;
+    let sql = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = seller.asset(&connection, sql).await;
+
+    host.stop().await;
+    let store = rusqlite::Connection::open(host.data_dir.join("souk.db")).expect("the store");
+    let gone = store.execute("DELETE FROM connector_chunks", []);
+    assert_eq!(gone.expect("a store"), 1);
+    drop(store);
+    host.start_again().await;
+    let seller = Company {
+        client: host.client(&seller.key),
+        ..seller
+    };
+    assert_eq!(label(&seller, &asset).await, "row");
+}
+
 /// Of a company's connectors a start loads the versions at work and no other; the others are listed as they were, and loaded when they are
 /// asked for.
 #[tokio::test]

@@ -60,7 +60,7 @@ impl From<LoadError> for ConnectorError {
             LoadError::Unknown { .. } => ConnectorError::NotFound,
             LoadError::Unhealthy { .. } => ConnectorError::Unhealthy(text),
             LoadError::DiskFull(_) => ConnectorError::DiskFull(text),
-            LoadError::Internal(_) => ConnectorError::Internal(text),
+            LoadError::Internal(_) | LoadError::NotKept => ConnectorError::Internal(text),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! them at a start. The others are listed from what was written down when they were uploaded, and loaded when somebody asks for them.
 
 use serde::{Deserialize, Serialize};
-use souk_sandbox::{ConnectorInfo, Need, Scope, SessionCount, Status};
+use souk_sandbox::{ConnectorInfo, LoadError, Need, Scope, SessionCount, Status};
 use souk_store::connectors::{self, CHUNK_BYTES, PLATFORM, StoredConnector};
 use souk_store::db::READ_WITHIN;
 
@@ -128,21 +128,19 @@ pub(super) async fn seen(
     row.await?.map(unloaded).ok_or(ConnectorError::NotFound)
 }
 
-/// Loads what the store has.
+/// Loads what the store has, whose bytes are read where it was not compiled here before.
 pub(super) async fn load(
     app: &App,
     row: &StoredConnector,
     scope: &Scope,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let read = async {
-        let mut read = app.db.read().await?;
-        connectors::bytes(&mut read, &row.digest, row.size_bytes).await
+    let info = match app.sandbox.load_kept(&row.digest, scope.clone()).await {
+        Err(LoadError::NotKept) => {
+            let wasm = bytes(app, row).await?;
+            app.sandbox.load(wasm, scope.clone()).await?
+        }
+        kept => kept?,
     };
-    let wasm = app.db.answered(READ_WITHIN, read).await?;
-    let wasm = wasm.ok_or_else(|| {
-        ConnectorError::Internal("a piece of it is missing in the store".to_owned())
-    })?;
-    let info = app.sandbox.load(wasm, scope.clone()).await?;
     if info.digest != row.digest || info.name != row.name || info.version != row.version {
         return Err(ConnectorError::Internal(
             "its bytes in the store are not those that were uploaded".to_owned(),
@@ -159,6 +157,15 @@ pub(super) async fn load(
         "stored connector loaded"
     );
     Ok(info)
+}
+
+async fn bytes(app: &App, row: &StoredConnector) -> Result<Vec<u8>, ConnectorError> {
+    let read = async {
+        let mut read = app.db.read().await?;
+        connectors::bytes(&mut read, &row.digest, row.size_bytes).await
+    };
+    let wasm = app.db.answered(READ_WITHIN, read).await?;
+    wasm.ok_or_else(|| ConnectorError::Internal("a piece of it is missing in the store".to_owned()))
 }
 
 /// Lets go of a company's versions of a connector in memory, but for the one at work, its canary and `kept`. The calls that they have end first.

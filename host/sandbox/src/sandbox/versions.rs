@@ -17,6 +17,12 @@ use crate::{
     v1, watch,
 };
 
+/// How a component is told that is to be loaded.
+enum Of {
+    Bytes(Bytes),
+    Digest(String),
+}
+
 impl Sandbox {
     /// Calls `listener` whenever another version serves the engines of a scope, whoever wanted it: from then on [`Sandbox::engine`] says
     /// so. The first listener stays.
@@ -30,29 +36,36 @@ impl Sandbox {
         wasm: impl Into<Bytes>,
         scope: Scope,
     ) -> Result<ConnectorInfo, LoadError> {
-        let connector = self.stage(wasm.into(), scope).await?;
+        let connector = self.stage(Of::Bytes(wasm.into()), scope).await?;
         Ok(connector.info(0))
     }
 
-    async fn stage(&self, wasm: Bytes, scope: Scope) -> Result<Arc<Connector>, LoadError> {
+    /// The same of a component that was compiled here before, by its digest alone; else [`LoadError::NotKept`]: its bytes are needed.
+    pub async fn load_kept(&self, digest: &str, scope: Scope) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.stage(Of::Digest(digest.to_owned()), scope).await?;
+        Ok(connector.info(0))
+    }
+
+    async fn stage(&self, component: Of, scope: Scope) -> Result<Arc<Connector>, LoadError> {
         let (shared, owner) = (self.shared.clone(), scope.clone());
         let tenant = self.shared.tenant_of(&scope);
         let prepared = self.shared.loaders.compute(&tenant, move || {
-            let digest = load::digest(&wasm);
+            let digest = match &component {
+                Of::Bytes(wasm) => load::digest(wasm),
+                Of::Digest(digest) => digest.clone(),
+            };
             if let Some(known) = shared.registry.by_digest(&owner, &digest) {
                 return Ok(Err(known));
             }
             let (cache, options) = (&shared.cache, &shared.options);
             let loading = cache.begin_loading(&digest);
-            let prepared = load::prepare(
-                &shared.engine,
-                cache,
-                options,
-                &wasm,
-                digest.clone(),
-                &owner,
-            );
-            drop(wasm);
+            let prepared = match &component {
+                Of::Bytes(wasm) => {
+                    load::prepare(&shared.engine, cache, options, wasm, &digest, &owner)
+                }
+                Of::Digest(digest) => load::prepare_kept(&shared.engine, cache, options, digest),
+            };
+            drop(component);
             let refused = prepared.is_err();
             let prepared = prepared.map(|prepared| Ok((prepared, loading)));
             if refused {
@@ -115,7 +128,7 @@ impl Sandbox {
             .map(|(_, wasm)| {
                 let (this, wasm) = (self.clone(), Bytes::from_static(wasm));
                 tokio::spawn(async move {
-                    let connector = this.stage(wasm, Scope::Platform).await?;
+                    let connector = this.stage(Of::Bytes(wasm), Scope::Platform).await?;
                     this.switch(connector, false).await
                 })
             })
