@@ -9,7 +9,7 @@ use std::{
 };
 
 use common::{activate, nobody, query, within};
-use souk_sandbox::{Blame, FaultKind, Sandbox, Scope, Source};
+use souk_sandbox::{Blame, ConnectorInfo, FaultKind, Sandbox, Scope, Source};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
@@ -60,10 +60,14 @@ async fn real_files_are_ready_in_a_moment() {
     let begun = Instant::now();
     let sandbox = nobody::sandbox();
     let loaded = sandbox.load(wasm, Scope::Platform).await.unwrap();
-    assert_eq!(loaded.compile_ms, 0);
-    let activated = sandbox.activate(&Scope::Platform, &loaded.name, &loaded.version);
-    activated.await.unwrap();
-    is_soon("files: at work from a warm cache", begun);
+    is_at_work(&sandbox, &loaded).await;
+    is_soon("files: at work from a warm cache, given its bytes", begun);
+    // As a host that starts has it, whose store says which are at work.
+    let begun = Instant::now();
+    let sandbox = nobody::sandbox();
+    let loaded = sandbox.load_kept(&loaded.digest, Scope::Platform);
+    is_at_work(&sandbox, &loaded.await.unwrap()).await;
+    is_soon("files: at work from a warm cache, by its digest", begun);
     // The first session of all reads the code for the first time.
     for (connection, session) in [("con_1", "the first session"), ("con_2", "another one")] {
         let source = Arc::new(Source {
@@ -77,6 +81,12 @@ async fn real_files_are_ready_in_a_moment() {
             is_soon(&format!("files: {session}, {statement}"), begun);
         }
     }
+}
+
+async fn is_at_work(sandbox: &Sandbox, loaded: &ConnectorInfo) {
+    assert_eq!(loaded.compile_ms, 0);
+    let activated = sandbox.activate(&Scope::Platform, &loaded.name, &loaded.version);
+    activated.await.unwrap();
 }
 
 fn is_soon(what: &str, begun: Instant) {

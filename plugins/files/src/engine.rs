@@ -11,6 +11,7 @@ use crate::guards::once::{ONCE, OnceIfSure};
 use crate::guards::pairs::OfPairs;
 use crate::memory::Memory;
 use crate::series::{self, Series};
+use crate::sides::{self, SmallerSide};
 use crate::steps::GiveWay;
 use crate::sums;
 use crate::tables::{self, Table};
@@ -153,7 +154,9 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
     let widened: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(Widened);
     let rules = std::iter::once(widened).chain(rules);
     let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(OfPairs);
-    let steps = PhysicalOptimizer::new().rules;
+    let mut steps = PhysicalOptimizer::new().rules;
+    let behind = steps.iter().position(|step| step.name() == sides::BEHIND);
+    steps.insert(behind.map_or(0, |at| at + 1), Arc::new(SmallerSide));
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config()?)
         .with_runtime_env(runtime()?)

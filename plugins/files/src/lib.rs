@@ -36,6 +36,7 @@ mod query;
 mod reaches;
 mod series;
 mod settings;
+mod sides;
 mod similar;
 mod slice;
 mod steps;

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{LIMITS, ask, ask_with, file};
+use common::{LIMITS, array, ask, ask_with, batch, directory, file, numbers, open, parquet, tar};
+use datafusion::arrow::array::{Int64Array, StringArray};
 use souk_connector_files::Session;
 use souk_sdk::{ErrorClass, Limits};
 use std::time::Instant;
@@ -117,6 +118,50 @@ fn memory_is_held() {
         ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
         ["1"]
     );
+}
+
+/// Where rows are only asked for a partner (`IN`, `EXISTS`), the few that are looked for are kept, and not all that a join makes.
+#[test]
+fn the_smaller_side_is_kept() {
+    const COLUMNS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let shops = batch(vec![("shop", numbers(100))]);
+    let of = |count: i64| {
+        array(Int64Array::from_iter_values(
+            (0..600_000).map(|n| n % count),
+        ))
+    };
+    // Sixteen bytes each while they are kept.
+    let short = array(StringArray::from_iter_values((0..600_000).map(|_| "short")));
+    let mut lines = vec![("sale", of(150_000)), ("of_shop", of(100))];
+    lines.extend(COLUMNS.map(|name| (name, short.clone())));
+    let lines = batch(lines);
+    let archive = tar(&[
+        ("shops.parquet", &parquet(&shops)[..]),
+        ("lines.parquet", &parquet(&lines)),
+    ]);
+    let directory = directory(&[("sales.tar", &archive)]);
+    let mut session = open(directory.path(), "sales.tar").unwrap();
+    let all = COLUMNS.map(|name| format!("min({name})")).join(", ");
+    let few = "SELECT sale FROM lines GROUP BY sale HAVING sum(of_shop) > 395";
+    for (condition, count) in [
+        (format!("l.sale IN ({few})"), "6000"),
+        (
+            format!("EXISTS (SELECT FROM ({few}) f WHERE f.sale = l.sale)"),
+            "6000",
+        ),
+        (
+            format!("NOT EXISTS (SELECT FROM ({few}) f WHERE f.sale = l.sale)"),
+            "594000",
+        ),
+        (format!("(l.sale IN ({few}) OR l.sale < 2)"), "6008"),
+    ] {
+        let text = format!(
+            "SELECT count(*), {all} FROM shops s JOIN lines l ON s.shop = l.of_shop + 1 WHERE {condition}"
+        );
+        let answer = ask(&mut session, &text);
+        let answer = answer.unwrap_or_else(|error| panic!("{condition}: {error:?}"));
+        assert_eq!(answer.rows[0][0].as_deref(), Some(count), "{condition}");
+    }
 }
 
 /// On a stack as large as a debug build needs: `host/conformance/tests/files.rs` has what fits into a component's.
