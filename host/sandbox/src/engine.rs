@@ -20,8 +20,8 @@ const SPARE_INSTANCES: u32 = 16 + ERRANDS_MAX;
 /// Function table entries of one component. Most have about 4,000; a whole query engine with its functions (`plugins/files`) has ten times that. It
 /// is address space: a table takes what is written to it.
 pub(crate) const TABLE_ELEMENTS: usize = 65_536;
-/// What a core module's instance has beside its memories and tables, above all 32 bytes for each function that is in a table: made when it is
-/// needed.
+/// What a core module's instance, or those of a component together, have beside memories and tables, above all 32 bytes for each function that is
+/// in a table: made when it is needed.
 const INSTANCE_BYTES: usize = 4 << 20;
 /// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports. Rust has 4 or so, Python's
 /// interpreter with its libraries 38. The pool has room for as many in every session, so that none can take another's: of address space, and
@@ -106,6 +106,7 @@ fn pooling(limits: &SandboxLimits, sessions: u32) -> PoolingAllocationConfig {
         .max_memories_per_component(MEMORIES_MAX as u32)
         .table_elements(TABLE_ELEMENTS)
         .max_core_instance_size(INSTANCE_BYTES)
+        .max_component_instance_size(INSTANCE_BYTES)
         .max_memory_size(limits.wire_memory_bytes.max(limits.directory_memory_bytes));
     pool
 }

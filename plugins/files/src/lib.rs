@@ -44,6 +44,7 @@ mod sums;
 mod tables;
 mod types;
 mod watch;
+mod wide;
 mod zones;
 
 pub use memory::count_with as count_memory_with;

@@ -5,10 +5,8 @@ use crate::errors;
 use crate::tables::Reads;
 use crate::watch::{ROWS, Watch};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RunArray};
-use datafusion::arrow::datatypes::{
-    BinaryViewType, ByteViewType, DataType, Int16Type, Int32Type, Int64Type, RunEndIndexType,
-    StringViewType,
-};
+use datafusion::arrow::buffer::ScalarBuffer;
+use datafusion::arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as Planned;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -22,7 +20,7 @@ use std::sync::Arc;
 /// Rows of nothing, which are only counted.
 const EMPTY_ROWS: usize = 1 << 20;
 /// Texts of the rows of a piece rows, each as often as it is there.
-const BYTES: usize = 16 << 20;
+const BYTES: u64 = 16 << 20;
 
 /// A step of a plan whose batches are handed on in pieces.
 #[derive(Debug)]
@@ -108,26 +106,25 @@ impl ExecutionPlan for Pieces {
 /// A batch, piece by piece.
 struct Cut {
     batch: RecordBatch,
-    /// Columns in which each row has its own length.
-    views: Vec<ArrayRef>,
+    /// Of columns in which each row has its own length.
+    views: Vec<ScalarBuffer<u128>>,
     /// What all others may have in a row, at the most.
-    width: usize,
+    width: u64,
     at: usize,
 }
 
 impl Cut {
     fn new(batch: RecordBatch) -> Cut {
-        let columns = batch.columns().iter();
-        let is_view = |column: &&ArrayRef| {
-            matches!(
-                column.data_type(),
-                DataType::Utf8View | DataType::BinaryView
-            )
-        };
-        let (views, others): (Vec<&ArrayRef>, Vec<&ArrayRef>) = columns.partition(is_view);
+        let (mut all_views, mut width) = (Vec::new(), 0);
+        for column in batch.columns() {
+            match views(column) {
+                Some(views) => all_views.push(views),
+                None => width += longest(column) as u64,
+            }
+        }
         Cut {
-            views: views.into_iter().cloned().collect(),
-            width: others.into_iter().map(longest).sum(),
+            views: all_views,
+            width,
             batch,
             at: 0,
         }
@@ -139,12 +136,19 @@ impl Cut {
             return left.min(EMPTY_ROWS);
         }
         let left = left.min(ROWS);
-        let mut bytes = 0;
-        for row in 0..left {
+        let rows = self.at..self.at + left;
+        let views = self.views.iter();
+        let in_views = views.map(|views| views[rows.clone()].iter().map(length).sum::<u64>());
+        let others = self.width.saturating_mul(left as u64);
+        if others.saturating_add(in_views.sum()) <= BYTES {
+            return left;
+        }
+        let mut bytes = 0u64;
+        for (at, row) in rows.enumerate() {
             let views = self.views.iter();
-            bytes += self.width + views.map(|view| length(view, self.at + row)).sum::<usize>();
+            bytes += self.width + views.map(|views| length(&views[row])).sum::<u64>();
             if bytes > BYTES {
-                return row.max(1);
+                return at.max(1);
             }
         }
         left
@@ -165,15 +169,18 @@ impl Iterator for Cut {
     }
 }
 
+/// What each row has in a column of views.
+fn views(column: &ArrayRef) -> Option<ScalarBuffer<u128>> {
+    match column.data_type() {
+        DataType::Utf8View => Some(column.as_string_view().views().clone()),
+        DataType::BinaryView => Some(column.as_binary_view().views().clone()),
+        _ => None,
+    }
+}
+
 /// The length of a view is in its lowest 32 bits.
-fn length(view: &ArrayRef, row: usize) -> usize {
-    fn of<T: ByteViewType>(view: &ArrayRef, row: usize) -> usize {
-        view.as_byte_view::<T>().views()[row] as u32 as usize
-    }
-    match view.data_type() {
-        DataType::Utf8View => of::<StringViewType>(view, row),
-        _ => of::<BinaryViewType>(view, row),
-    }
+fn length(view: &u128) -> u64 {
+    u64::from(*view as u32)
 }
 
 /// The longest text of those that a column has once for many rows.
@@ -196,15 +203,18 @@ fn longest(column: &ArrayRef) -> usize {
 }
 
 fn longest_of(values: &ArrayRef) -> usize {
-    let rows = 0..values.len();
+    if let Some(views) = views(values) {
+        return views
+            .iter()
+            .map(|view| length(view) as usize)
+            .max()
+            .unwrap_or(0);
+    }
     match values.data_type() {
         DataType::Utf8 => widest(values.as_string::<i32>().value_offsets()),
         DataType::Binary => widest(values.as_binary::<i32>().value_offsets()),
         DataType::LargeUtf8 => widest(values.as_string::<i64>().value_offsets()),
         DataType::LargeBinary => widest(values.as_binary::<i64>().value_offsets()),
-        DataType::Utf8View | DataType::BinaryView => {
-            rows.map(|row| length(values, row)).max().unwrap_or(0)
-        }
         DataType::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
         // Of lists and structures all that they hold.
         _ => values.get_array_memory_size() / values.len().max(1),

@@ -392,6 +392,13 @@ impl<W: Wide> Groups<W> {
         }))
     }
 
+    fn add(&mut self, group: usize, number: W::Native) -> Planned<()> {
+        let total = &mut self.totals[group];
+        *total = total.add_checked(number)?;
+        self.are_there[group] = true;
+        Ok(())
+    }
+
     fn take(&mut self, groups: EmitTo) -> PrimitiveArray<W> {
         let totals = groups.take_needed(&mut self.totals);
         let are_there = groups.take_needed(&mut self.are_there);
@@ -415,11 +422,15 @@ impl<W: Wide> GroupsAccumulator for Groups<W> {
         self.totals.resize(total_groups, W::Native::default());
         self.are_there.resize(total_groups, false);
         let numbers = W::numbers(&values[0])?;
+        if numbers.null_count() == 0 && filter.is_none() {
+            for (number, group) in numbers.values().iter().zip(groups) {
+                self.add(*group, *number)?;
+            }
+            return Ok(());
+        }
         for (row, group) in groups.iter().enumerate() {
             if numbers.is_valid(row) && counts(filter, row) {
-                let total = &mut self.totals[*group];
-                *total = total.add_checked(numbers.value(row))?;
-                self.are_there[*group] = true;
+                self.add(*group, numbers.value(row))?;
             }
         }
         Ok(())
