@@ -44,6 +44,7 @@ mod sums;
 mod tables;
 mod types;
 mod watch;
+#[cfg(any(test, target_family = "wasm"))]
 mod wide;
 mod zones;
 

@@ -15,12 +15,15 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of nothing, which are only counted.
 const EMPTY_ROWS: usize = 1 << 20;
 /// Texts of the rows of a piece rows, each as often as it is there.
 const BYTES: u64 = 16 << 20;
+/// Rows whose lengths are added up before it is asked whether that is too much.
+const RUN: usize = 256;
 
 /// A step of a plan whose batches are handed on in pieces.
 #[derive(Debug)]
@@ -136,22 +139,35 @@ impl Cut {
             return left.min(EMPTY_ROWS);
         }
         let left = left.min(ROWS);
-        let rows = self.at..self.at + left;
-        let views = self.views.iter();
-        let in_views = views.map(|views| views[rows.clone()].iter().map(length).sum::<u64>());
-        let others = self.width.saturating_mul(left as u64);
-        if others.saturating_add(in_views.sum()) <= BYTES {
-            return left;
-        }
         let mut bytes = 0u64;
-        for (at, row) in rows.enumerate() {
+        for run in (0..left).step_by(RUN) {
+            let rows = self.at + run..self.at + left.min(run + RUN);
+            let others = self.width.saturating_mul(rows.len() as u64);
+            let views = self.views.iter().map(|views| &views[rows.clone()]);
+            let in_views: u64 = views
+                .map(|views| views.iter().map(length).sum::<u64>())
+                .sum();
+            let behind = bytes.saturating_add(others).saturating_add(in_views);
+            if behind > BYTES {
+                return (run + self.fits(rows, bytes)).max(1);
+            }
+            bytes = behind;
+        }
+        left
+    }
+
+    /// How many of these rows have no more than is left beside so many bytes.
+    fn fits(&self, rows: Range<usize>, mut bytes: u64) -> usize {
+        let mut fits = 0;
+        for row in rows {
             let views = self.views.iter();
             bytes += self.width + views.map(|views| length(&views[row])).sum::<u64>();
             if bytes > BYTES {
-                return at.max(1);
+                break;
             }
+            fits += 1;
         }
-        left
+        fits
     }
 }
 

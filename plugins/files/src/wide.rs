@@ -48,7 +48,8 @@ fn unsigned(one: u128, other: u128) -> Option<u128> {
 extern "C" fn __muloti4(one: i128, other: i128, overflows: &mut i32) -> i128 {
     let product = product(one, other);
     *overflows = product.is_none().into();
-    product.unwrap_or_default()
+    // What does not fit is told without what is beyond, as by the compiler's.
+    product.unwrap_or_else(|| one.wrapping_mul(other))
 }
 
 #[cfg(test)]

@@ -143,16 +143,11 @@ fn the_smaller_side_is_kept() {
     let mut session = open(directory.path(), "sales.tar").unwrap();
     let all = COLUMNS.map(|name| format!("min({name})")).join(", ");
     let few = "SELECT sale FROM lines GROUP BY sale HAVING sum(of_shop) > 395";
+    let found = format!("EXISTS (SELECT FROM ({few}) f WHERE f.sale = l.sale)");
     for (condition, count) in [
         (format!("l.sale IN ({few})"), "6000"),
-        (
-            format!("EXISTS (SELECT FROM ({few}) f WHERE f.sale = l.sale)"),
-            "6000",
-        ),
-        (
-            format!("NOT EXISTS (SELECT FROM ({few}) f WHERE f.sale = l.sale)"),
-            "594000",
-        ),
+        (found.clone(), "6000"),
+        (format!("NOT {found}"), "594000"),
         (format!("(l.sale IN ({few}) OR l.sale < 2)"), "6008"),
     ] {
         let text = format!(
@@ -161,6 +156,53 @@ fn the_smaller_side_is_kept() {
         let answer = ask(&mut session, &text);
         let answer = answer.unwrap_or_else(|error| panic!("{condition}: {error:?}"));
         assert_eq!(answer.rows[0][0].as_deref(), Some(count), "{condition}");
+    }
+    // Few rows stay the side that is kept, however many partners are asked for after one another.
+    let partner = "IN (SELECT lpad(CAST(sale AS text), 200, 'x') FROM lines)";
+    let shop = "lpad(CAST(shop AS text), 200, 'x')";
+    let text = format!("SELECT count(*) FROM shops WHERE {shop} {partner} AND {shop} {partner}");
+    let answer = ask(&mut session, &text);
+    let answer = answer.unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(answer.rows[0][0].as_deref(), Some("100"));
+}
+
+/// The same rows on whichever side they are kept, with keys that are NULL.
+#[test]
+fn partners_are_the_same_on_either_side() {
+    let keys =
+        |count: i64| Int64Array::from_iter((0..count).map(|n| (n % 5 != 0).then_some(n % 20)));
+    let few = batch(vec![("n", numbers(10)), ("k", array(keys(10)))]);
+    let many = batch(vec![("m", numbers(2_000)), ("k", array(keys(2_000)))]);
+    let archive = tar(&[
+        ("few.parquet", &parquet(&few)[..]),
+        ("many.parquet", &parquet(&many)),
+    ]);
+    let directory = directory(&[("both.tar", &archive)]);
+    let mut session = open(directory.path(), "both.tar").unwrap();
+    let partner = "SELECT FROM few p WHERE p.k = m.k";
+    for (condition, count) in [
+        // Eight of twenty keys have a value and are among the first ten.
+        ("m.k IN (SELECT k FROM few)", "800"),
+        ("m.k IN (SELECT k FROM few WHERE k > 5)", "400"),
+        ("m.k NOT IN (SELECT k FROM few)", "0"),
+        ("m.k NOT IN (SELECT k FROM few WHERE k > 5)", "1200"),
+        ("(m.k IN (SELECT k FROM few) OR m.m <= 3)", "801"),
+        (&format!("EXISTS ({partner})"), "800"),
+        (&format!("NOT EXISTS ({partner})"), "1200"),
+        // But for the first twenty.
+        (&format!("EXISTS ({partner} AND p.n < m.m)"), "792"),
+        (
+            &format!("NOT EXISTS ({partner} AND p.n + 1000 > m.m)"),
+            "1600",
+        ),
+    ] {
+        // Of a join, so that its sides may be others.
+        for from in ["many m", "many m JOIN few f ON f.n = m.m % 10 + 1"] {
+            let text = format!("SELECT count(*) FROM {from} WHERE {condition}");
+            let answer = ask(&mut session, &text);
+            let answer = answer.unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            assert_eq!(answer.lines(), [count], "{text}");
+        }
     }
 }
 
