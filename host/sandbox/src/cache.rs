@@ -1,15 +1,15 @@
 //! Native code of connectors on disk. Loading native code is running it, so a file counts only if
 //! this host wrote it: each carries a MAC under a key that never leaves the cache directory.
 //!
-//! Code is run where it lies, as that of the host itself: the file that was authenticated is mapped. So it also has to be one that nobody but its
-//! owner can write into, who is whoever the host runs as, and could read the key; hosts write such files once and replace them by a rename.
+//! Code is run where it lies, as that of the host itself: the file that was authenticated is mapped (decision 78). So it also has to be one that
+//! nobody can write into who could not read the key, too; hosts write such files once and replace them by a rename.
 
 use std::{
     fs::{self, DirEntry, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::{
         fd::AsRawFd,
-        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+        unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,6 +32,20 @@ const LENGTH_BYTES: usize = 4;
 const OPEN_TO_OTHERS: u32 = 0o022;
 /// Long enough to take an upgrade back.
 const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
+/// File systems of other machines, or of a process that may have them from there, by their numbers in `statfs`: NFS, SMB of three ages, FUSE, 9P,
+/// Ceph, Lustre, GPFS, AFS.
+const REMOTE: [u32; 10] = [
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x6573_5546,
+    0x0102_1997,
+    0x00c3_6400,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x5346_414f,
+];
 /// Separates these MACs from any other use of the key.
 const DOMAIN: &[u8] = b"souk compiled connector\0";
 /// Of these files. Another one has other names: it is no less this host's.
@@ -40,6 +54,8 @@ const FORMAT: &str = "2";
 pub(crate) struct Cache {
     directory: PathBuf,
     key: [u8; KEY_BYTES],
+    /// Whose files are here: what this process makes belongs to that user, who need not be its own where another machine has the files.
+    owner: u32,
     /// Of the engine and the format: code for another engine has another name and another MAC.
     fingerprint: String,
     /// Components that are being loaded, so that their code is wanted before anybody is known to want it.
@@ -75,10 +91,12 @@ impl Cache {
             .recursive(true)
             .mode(0o700)
             .create(directory)?;
-        let key = key(directory)?;
+        let owner = owner(directory);
+        let key = key(directory, owner)?;
         Ok(Cache {
             directory: directory.to_owned(),
             key,
+            owner,
             fingerprint: format!("{FORMAT}.{fingerprint}"),
             loading: Arc::default(),
         })
@@ -104,8 +122,13 @@ impl Cache {
     /// How many bytes of a file are code, and what stands behind it.
     fn authenticated(&self, digest: &str, mut file: &File) -> io::Result<(u64, Outside)> {
         let data = file.metadata()?;
-        let owner = rustix::process::geteuid().as_raw();
-        if !data.is_file() || data.uid() != owner || data.mode() & OPEN_TO_OTHERS != 0 {
+        if !data.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        if data.uid() != self.owner {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        if data.mode() & OPEN_TO_OTHERS != 0 {
             return Err(io::Error::other("others can write into it"));
         }
         let bad = || io::Error::from(io::ErrorKind::InvalidData);
@@ -130,6 +153,44 @@ impl Cache {
         Ok((code_bytes, serde_json::from_slice(&outside)?))
     }
 
+    /// The component, whose code stays in the file; where the file system lets nobody run what lies there, or other machines have it, it is copied into
+    /// memory. `None`: the file cannot be read any more.
+    pub fn component(
+        &self,
+        engine: &Engine,
+        digest: &str,
+        kept: &Kept,
+    ) -> Option<wasmtime::Result<Component>> {
+        if is_local(&kept.file) {
+            // This file, whatever bears its name by now.
+            let path = format!("/proc/self/fd/{}", kept.file.as_raw_fd());
+            // SAFETY: our own compiler wrote the file, as its MAC says, and nobody writes into it who could not as well forge the MAC.
+            #[allow(unsafe_code)]
+            match unsafe { Component::deserialize_file(engine, path) } {
+                Ok(component) => return Some(Ok(component)),
+                Err(error) => tracing::info!(%error, "compiled code cannot be run where it lies"),
+            }
+        }
+        let code = self.copied(digest, kept)?;
+        // SAFETY: our own compiler wrote these bytes, as their MAC says.
+        #[allow(unsafe_code)]
+        Some(unsafe { Component::deserialize(engine, code) })
+    }
+
+    /// The code in memory, authenticated there.
+    fn copied(&self, digest: &str, kept: &Kept) -> Option<Vec<u8>> {
+        let mut file = &kept.file;
+        file.seek(SeekFrom::Start(0)).ok()?;
+        let mut bytes = Vec::with_capacity(usize::try_from(file.metadata().ok()?.len()).ok()?);
+        file.read_to_end(&mut bytes).ok()?;
+        let (whole, mac) = bytes.split_last_chunk::<MAC_BYTES>()?;
+        if self.hasher(digest).update(whole).finalize() != Hash::from_bytes(*mac) {
+            return None;
+        }
+        bytes.truncate(usize::try_from(kept.code_bytes).ok()?);
+        Some(bytes)
+    }
+
     /// Keeps native code, in one rename.
     pub fn put(&self, digest: &str, code: &[u8], outside: &Outside) -> io::Result<()> {
         let outside = serde_json::to_vec(outside)?;
@@ -143,6 +204,8 @@ impl Cache {
                 file.write_all(part)?;
             }
             file.write_all(hasher.finalize().as_bytes())?;
+            // What is run is what the disk gives back.
+            file.sync_data()?;
             fs::rename(&path, self.path(digest))
         })();
         if written.is_err() {
@@ -232,30 +295,6 @@ impl Cache {
     }
 }
 
-impl Kept {
-    /// The component, whose code stays in the file; where the file system lets nobody run what lies there, it is copied into memory.
-    pub fn component(&self, engine: &Engine) -> wasmtime::Result<Component> {
-        // This file, whatever bears its name by now.
-        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        // SAFETY: our own compiler wrote the file, as its MAC says, and nobody writes into it from then on who could not as well write into the
-        // host's own code (see above).
-        #[allow(unsafe_code)]
-        let mapped = unsafe { Component::deserialize_file(engine, path) };
-        mapped.or_else(|error| {
-            tracing::debug!(%error, "compiled code cannot be mapped");
-            let mut code = Vec::with_capacity(usize::try_from(self.code_bytes)?);
-            let mut file = &self.file;
-            file.seek(SeekFrom::Start(0))?;
-            file.take(self.code_bytes).read_to_end(&mut code)?;
-            // SAFETY: as above.
-            #[allow(unsafe_code)]
-            unsafe {
-                Component::deserialize(engine, &code)
-            }
-        })
-    }
-}
-
 /// The digest and the engine that a file of native code is named by.
 fn code(name: &str) -> Option<(&str, &str)> {
     name.strip_suffix(".cwasm")?.split_once('-')
@@ -267,27 +306,28 @@ fn is_old(entry: &DirEntry) -> bool {
 }
 
 /// The key that is there, or one that is made: by one opener at a time, so that what one writes, the others read.
-fn key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
+fn key(directory: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
     let lock = File::open(directory)?;
     if let Err(error) = lock.lock() {
         tracing::debug!(%error, "no lock on the cache directory: of several that begin at once each may compile for itself");
     }
-    match read_key(&directory.join(KEY_FILE))? {
+    match read_key(&directory.join(KEY_FILE), owner)? {
         Some(key) => Ok(key),
         None => make_key(directory),
     }
 }
 
 /// `None`: there is none, or one of no use.
-fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
+fn read_key(path: &Path, owner: u32) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     // A key that others could read or write authenticates nothing.
-    if file.metadata()?.permissions().mode() & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "the cache key is open to other users: making a new one");
+    let data = file.metadata()?;
+    if data.mode() & 0o077 != 0 || data.uid() != owner {
+        tracing::warn!(path = %path.display(), "the cache key is open to other users, or another's: making a new one");
         return Ok(None);
     }
     let mut bytes = Vec::new();
@@ -304,6 +344,21 @@ fn make_key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
+/// The user whom what is made here belongs to. Where nothing can be made, this process's.
+fn owner(directory: &Path) -> u32 {
+    let made = scratch(directory).and_then(|(file, path)| {
+        fs::remove_file(path)?;
+        Ok(file.metadata()?.uid())
+    });
+    made.unwrap_or_else(|_| rustix::process::geteuid().as_raw())
+}
+
+/// Whether no other machine has the file, which could take it away while it is run.
+fn is_local(file: &File) -> bool {
+    let found = rustix::fs::fstatfs(file);
+    found.is_ok_and(|found| !REMOTE.contains(&(found.f_type as u32)))
+}
+
 /// A new private file. Who shares the directory may have our process's number, too, in a container: so its name is by chance.
 fn scratch(directory: &Path) -> io::Result<(File, PathBuf)> {
     let path = directory.join(format!(".{:032x}.tmp", rand::random::<u128>()));
@@ -318,7 +373,7 @@ fn scratch(directory: &Path) -> io::Result<(File, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::RefCell, time::SystemTime};
+    use std::{cell::RefCell, os::unix::fs::PermissionsExt, time::SystemTime};
 
     use super::*;
 
@@ -341,6 +396,11 @@ mod tests {
         assert!(cache.get("digest").is_none());
         mode(0o644);
         assert!(cache.get("digest").is_some());
+        let others = Cache {
+            owner: cache.owner + 1,
+            ..Cache::open(directory.path(), "now".into()).unwrap()
+        };
+        assert!(others.get("digest").is_none());
         let bytes = fs::read(&path).unwrap();
         for place in 0..bytes.len() {
             let mut bytes = bytes.clone();
@@ -430,10 +490,8 @@ mod tests {
         cache.forget("wanted", |_| false);
         cache.forget("never was", |_| false);
         assert!(cache.get("wanted").is_none());
-        assert!(
-            read_key(&directory.path().join(KEY_FILE))
-                .unwrap()
-                .is_some()
-        );
+        let key = directory.path().join(KEY_FILE);
+        assert!(read_key(&key, cache.owner).unwrap().is_some());
+        assert!(read_key(&key, cache.owner + 1).unwrap().is_none());
     }
 }

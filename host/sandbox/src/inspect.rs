@@ -58,7 +58,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("wasi:threads", "threads"),
 ];
 
-/// What a component is outside of its code: all that is judged before it is compiled.
+/// What a component is outside of its code: all that is judged before it is compiled. It is kept beside the code: where it comes to mean something else,
+/// the cache has another `FORMAT`.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outside {
     imports: Vec<String>,

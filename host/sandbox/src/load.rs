@@ -69,8 +69,9 @@ pub(crate) fn prepare(
             None
         }
     };
+    let kept = kept.and_then(|kept| cache.component(engine, digest, &kept));
     let component = match kept {
-        Some(kept) => kept.component(engine),
+        Some(component) => component,
         // SAFETY: the bytes come from our own compiler.
         #[allow(unsafe_code)]
         None => unsafe { Component::deserialize(engine, &code) },
@@ -88,7 +89,9 @@ pub(crate) fn prepare_kept(
     let kept = cache.get(digest).ok_or(LoadError::NotKept)?;
     is_within(kept.outside.size_bytes, options)?;
     let inspection = kept.outside.inspect()?;
-    linked(engine, kept.component(engine), inspection, digest, 0)
+    let component = cache.component(engine, digest, &kept);
+    let component = component.ok_or(LoadError::NotKept)?;
+    linked(engine, component, inspection, digest, 0)
 }
 
 fn is_within(bytes: u64, options: &Options) -> Result<(), LoadError> {
@@ -255,6 +258,12 @@ pub(crate) fn stopping() -> LoadError {
 
 pub(crate) fn digest(wasm: &[u8]) -> String {
     hex::encode(Sha256::digest(wasm))
+}
+
+/// Whether it is one that [`digest`] may have made: files are named by it.
+pub(crate) fn is_digest(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 2 * <Sha256 as Digest>::output_size() && text.bytes().all(is_hex)
 }
 
 fn check(descriptor: &Descriptor) -> Result<(), LoadError> {

@@ -56,6 +56,8 @@ async fn compiled_code_is_kept_and_authenticated() {
         start().load_kept(&digest, Scope::Platform).await
     };
     assert!(matches!(kept().await, Err(LoadError::NotKept)));
+    let named = start().load_kept("../cache", Scope::Platform).await;
+    assert!(matches!(named, Err(LoadError::NotKept)));
     assert!(compile_ms(start()).await > 0);
     assert_eq!(compile_ms(start()).await, 0);
     let by_digest = kept().await.unwrap();
@@ -92,12 +94,22 @@ async fn compiled_code_is_kept_and_authenticated() {
     let [compiled] = &files("cwasm")[..] else {
         panic!("one file of native code")
     };
+    // It is run where it lies.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let name = compiled.to_string_lossy();
+    let mut runs = maps.lines().filter(|line| line.contains("r-xp"));
+    assert!(runs.any(|line| line.ends_with(&*name)), "{maps}");
+    let spoil = |bytes: &[u8]| {
+        fs::remove_file(compiled).unwrap();
+        fs::write(compiled, bytes).unwrap();
+        fs::set_permissions(compiled, PermissionsExt::from_mode(0o600)).unwrap();
+    };
     let mut bytes = fs::read(compiled).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    fs::write(compiled, &bytes).unwrap();
+    spoil(&bytes);
     assert!(compile_ms(start()).await > 0);
-    fs::write(compiled, b"short").unwrap();
+    spoil(b"short");
     assert!(matches!(kept().await, Err(LoadError::NotKept)));
     assert!(compile_ms(start()).await > 0);
     // Another host's key vouches for nothing here.

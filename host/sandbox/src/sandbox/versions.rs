@@ -42,6 +42,9 @@ impl Sandbox {
 
     /// The same of a component that was compiled here before, by its digest alone; else [`LoadError::NotKept`]: its bytes are needed.
     pub async fn load_kept(&self, digest: &str, scope: Scope) -> Result<ConnectorInfo, LoadError> {
+        if !load::is_digest(digest) {
+            return Err(LoadError::NotKept);
+        }
         let connector = self.stage(Of::Digest(digest.to_owned()), scope).await?;
         Ok(connector.info(0))
     }
@@ -66,7 +69,8 @@ impl Sandbox {
                 Of::Digest(digest) => load::prepare_kept(&shared.engine, cache, options, digest),
             };
             drop(component);
-            let refused = prepared.is_err();
+            // What is damaged is written anew.
+            let refused = matches!(&prepared, Err(error) if !matches!(error, LoadError::NotKept));
             let prepared = prepared.map(|prepared| Ok((prepared, loading)));
             if refused {
                 shared.forget_code(&digest);
