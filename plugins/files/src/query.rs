@@ -11,6 +11,7 @@ use crate::ordered;
 use crate::parameters::bound;
 use crate::series;
 use crate::similar;
+use crate::tables::FiltersWhileRead;
 use crate::types;
 use crate::watch::ROWS;
 use crate::zones;
@@ -31,6 +32,7 @@ use futures_util::StreamExt;
 use souk_sdk::{Batch, Error, Limits, Query};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Operators of one statement. `a + b + …` nests as deep as it is long, and each rule that looks at it goes as deep.
 const OPERATORS_MAX: usize = 400;
@@ -52,7 +54,7 @@ pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
         ROWS => state,
         rows => with_rows(state, rows),
     };
-    let stream = engine.finish(begin(&state, plan))?;
+    let stream = engine.finish(begin(state, plan))?;
     rows(engine, stream, &query.limits)
 }
 
@@ -366,12 +368,28 @@ fn batch_rows(engine: &Engine, plan: &LogicalPlan) -> Result<usize, Error> {
     Ok(rows)
 }
 
-async fn begin(state: &SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
-    let plan = comparisons::widened::exact(state.optimize(&plan)?, state)?.data;
+async fn begin(mut state: SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
+    let plan = comparisons::widened::exact(state.optimize(&plan)?, &state)?.data;
     let plan = guards::guarded(plan)?;
+    let while_read = FiltersWhileRead(hands_on_rows(&plan));
+    state.config_mut().set_extension(Arc::new(while_read));
     let planner = state.query_planner();
-    let physical = planner.create_physical_plan(&plan, state).await?;
+    let physical = planner.create_physical_plan(&plan, &state).await?;
     execute_stream(physical, state.task_ctx())
+}
+
+/// Whether it answers rows of one table as they are, chosen and ordered.
+fn hands_on_rows(mut plan: &LogicalPlan) -> bool {
+    loop {
+        plan = match plan {
+            LogicalPlan::Projection(node) => &node.input,
+            LogicalPlan::Filter(node) => &node.input,
+            LogicalPlan::Sort(node) => &node.input,
+            LogicalPlan::Limit(node) => &node.input,
+            LogicalPlan::SubqueryAlias(node) => &node.input,
+            other => return matches!(other, LogicalPlan::TableScan(_)),
+        }
+    }
 }
 
 fn rows(

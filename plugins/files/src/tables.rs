@@ -17,7 +17,7 @@ mod profile;
 mod streamed;
 mod text;
 
-pub use parquet::Reads;
+pub use parquet::{FiltersWhileRead, Reads};
 
 use crate::clock::Clock;
 use crate::errors;
