@@ -80,7 +80,7 @@ impl BuildError {
 /// How much the compiler should think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// What users run: opt-level 3, fat LTO, one codegen unit, stripped.
+    /// What users run: opt-level 3, one codegen unit, stripped.
     Shipped,
     /// Guests of tests: built often, run briefly.
     Quick,
