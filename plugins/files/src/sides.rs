@@ -75,7 +75,8 @@ fn is_smaller(
     };
     // Nobody knows how much a filter leaves.
     let is_tie_enough = is_tie_enough && !kept.is_filtered;
-    Ok(left < most && (right < most || right == most && is_tie_enough))
+    let is_thought_less = kept.multiplies && left < most;
+    Ok(is_thought_less && (right < most || right == most && is_tie_enough))
 }
 
 /// What may come at the most, but for rows that several others are joined to: what the largest of the tables has.
