@@ -80,7 +80,6 @@ fn is_smaller(
 }
 
 /// What may come at the most, but for rows that several others are joined to: what the largest of the tables has.
-#[derive(Clone, Copy)]
 struct Most {
     rows: Option<usize>,
     /// There is a join in it that makes rows of pairs.

@@ -1,5 +1,6 @@
-//! Products of decimals. What the compiler calls for a product in 128 bits that must not overflow took a fifth of a statement that multiplies prices:
-//! on this target it is written for halves of 64 bits that are multiplied in quarters. Nearly all decimals fit into 64 bits together.
+//! Products of decimals. What the compiler calls for a product in 128 bits that must not overflow took a fifth of a statement that multiplies prices,
+//! since on this target it goes the longest way with all numbers. Here two whose product has room in 64 bits, as nearly all decimals, are multiplied
+//! there.
 
 /// A product that fits.
 fn product(one: i128, other: i128) -> Option<i128> {
