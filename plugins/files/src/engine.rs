@@ -9,6 +9,7 @@ use crate::files::Opened;
 use crate::guards::first::FilterFirst;
 use crate::guards::once::{ONCE, OnceIfSure};
 use crate::guards::pairs::OfPairs;
+use crate::late::{self, ReadLate};
 use crate::memory::Memory;
 use crate::series::{self, Series};
 use crate::sides::{self, SmallerSide};
@@ -144,6 +145,7 @@ pub fn with_rows(state: SessionState, batch_rows: usize) -> SessionState {
 
 fn state(tables: Arc<Tables>) -> Planned<SessionState> {
     let give_way = GiveWay(tables.watch.clone());
+    let read_late = ReadLate(tables.watch.clone());
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(SCHEMA, tables)?;
     let rules = Optimizer::new().rules.into_iter();
@@ -157,6 +159,8 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
     let mut steps = PhysicalOptimizer::new().rules;
     let behind = steps.iter().position(|step| step.name() == sides::BEHIND);
     steps.insert(behind.map_or(0, |at| at + 1), Arc::new(SmallerSide));
+    let before = steps.iter().position(|step| step.name() == late::BEFORE);
+    steps.insert(before.unwrap_or(steps.len()), Arc::new(read_late));
     let mut state = SessionStateBuilder::new_with_default_features()
         .with_config(config()?)
         .with_runtime_env(runtime()?)

@@ -10,7 +10,7 @@ mod fallible;
 pub mod first;
 pub mod once;
 pub mod pairs;
-mod scans;
+pub mod scans;
 
 pub use fallible::holds;
 

@@ -25,6 +25,7 @@ mod floats;
 mod guards;
 mod ignored;
 mod intervals;
+mod late;
 mod memory;
 mod ordered;
 #[cfg(target_family = "wasm")]

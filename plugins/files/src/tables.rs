@@ -17,7 +17,7 @@ mod profile;
 mod streamed;
 mod text;
 
-pub use parquet::{FiltersWhileRead, Reads};
+pub use parquet::{FILTERED_BYTES_MAX, FiltersWhileRead, Footer, Reads};
 
 use crate::clock::Clock;
 use crate::errors;

@@ -4,11 +4,13 @@
 //! while they are read (`tables::parquet`), that would compute it of all rows.
 
 use super::first::is_read;
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::physical_plan::{
     FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
 };
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result as Planned;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
@@ -21,12 +23,7 @@ type Computed = (Vec<ProjectionExpr>, Arc<dyn ExecutionPlan>);
 
 /// What is computed while a file is read, and what reads the columns for that; `None` where nothing is.
 pub fn apart(scan: &Arc<dyn ExecutionPlan>) -> Planned<Option<Computed>> {
-    let scan = scan.downcast_ref::<DataSourceExec>();
-    let data = scan.map(DataSourceExec::data_source);
-    let Some(config) = data.and_then(|data| data.downcast_ref::<FileScanConfig>()) else {
-        return Ok(None);
-    };
-    let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else {
+    let Some((config, source)) = parquet(scan) else {
         return Ok(None);
     };
     let projection = config.file_source().projection();
@@ -36,14 +33,11 @@ pub fn apart(scan: &Arc<dyn ExecutionPlan>) -> Planned<Option<Computed>> {
     let columns = projection.column_indices();
     let mut computed = Vec::new();
     for column in projection.iter() {
-        let of_columns = among(&column.expr, &columns)?;
+        let place = |at| columns.iter().position(|column| *column == at);
+        let of_columns = placed(&column.expr, place)?;
         computed.push(ProjectionExpr::new(of_columns, column.alias.clone()));
     }
-    let mut plain = ParquetSource::new(config.file_source().table_schema().clone())
-        .with_table_parquet_options(source.table_parquet_options().clone());
-    if let Some(factory) = source.parquet_file_reader_factory() {
-        plain = plain.with_parquet_file_reader_factory(factory.clone());
-    }
+    let mut plain = anew(source, source.table_schema().clone());
     if let Some(predicate) = source.filter() {
         plain = plain.with_predicate(predicate);
     }
@@ -55,22 +49,43 @@ pub fn apart(scan: &Arc<dyn ExecutionPlan>) -> Planned<Option<Computed>> {
     Ok(Some((computed, plain)))
 }
 
+/// What is read of which files, if this reads Parquet.
+pub fn parquet(scan: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &ParquetSource)> {
+    let scan = scan.downcast_ref::<DataSourceExec>()?;
+    let config = scan.data_source().downcast_ref::<FileScanConfig>()?;
+    let source = config.file_source().downcast_ref::<ParquetSource>()?;
+    Some((config, source))
+}
+
+/// What reads the same files in the same way: all columns, and all rows.
+pub fn anew(source: &ParquetSource, schema: TableSchema) -> ParquetSource {
+    let plain = ParquetSource::new(schema)
+        .with_table_parquet_options(source.table_parquet_options().clone());
+    match source.parquet_file_reader_factory() {
+        Some(factory) => plain.with_parquet_file_reader_factory(factory.clone()),
+        None => plain,
+    }
+}
+
 /// Of a structure a field is read alone.
 fn is_read_there(column: &ProjectionExpr) -> bool {
     let call = column.expr.downcast_ref::<ScalarFunctionExpr>();
     is_read(column) || call.is_some_and(|call| call.name() == "get_field")
 }
 
-/// The same, of rows that have only these columns of the table.
-fn among(expr: &Arc<dyn PhysicalExpr>, columns: &[usize]) -> Planned<Arc<dyn PhysicalExpr>> {
+/// The same of rows in which the columns have these places.
+pub fn placed(
+    expr: &Arc<dyn PhysicalExpr>,
+    place: impl Fn(usize) -> Option<usize>,
+) -> Planned<Arc<dyn PhysicalExpr>> {
     let placed = expr.clone().transform_up(|part| {
         let Some(column) = part.downcast_ref::<Column>() else {
             return Ok(Transformed::no(part));
         };
-        // All columns that it has are among them.
-        let at = columns.iter().position(|at| *at == column.index());
-        let column = Column::new(column.name(), at.unwrap_or_default());
-        let column: Arc<dyn PhysicalExpr> = Arc::new(column);
+        let Some(at) = place(column.index()) else {
+            return internal_err!("{column} is not read");
+        };
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(column.name(), at));
         Ok(Transformed::yes(column))
     });
     placed.data()

@@ -22,7 +22,9 @@ use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::{Int96Coercer, transform_schema_to_view};
+use datafusion::datasource::physical_plan::parquet::{
+    Int96Coercer, ParquetRowSelection, transform_schema_to_view,
+};
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfigBuilder, ParquetFileReaderFactory, ParquetSource,
 };
@@ -54,7 +56,7 @@ use std::sync::Arc;
 /// are unpacked.
 const READ_BYTES_MAX: usize = 160 << 20;
 /// Of row groups that unpack to no more what a filter leaves is read alone: a batch of that may have a row of each page.
-const FILTERED_BYTES_MAX: u64 = 64 << 20;
+pub const FILTERED_BYTES_MAX: u64 = 64 << 20;
 /// Footers and indexes of pages of all files of a table: in memory they are ten times as large and more. A footer of 1,000 columns and
 /// 100 row groups has less.
 const METADATA_BYTES_MAX: u64 = 16 << 20;
@@ -86,6 +88,10 @@ impl Reads {
 /// 1.2 to 1.9 times as long, and two, of which joins leave very little, 0.7 to 0.8).
 #[derive(Debug)]
 pub struct FiltersWhileRead(pub bool);
+
+/// What a file says of itself, for whoever plans what is read of it.
+#[derive(Debug)]
+pub struct Footer(pub Arc<ParquetMetaData>);
 
 impl Default for Reads {
     fn default() -> Reads {
@@ -409,7 +415,10 @@ impl TableProvider for ParquetTable {
                 },
             }));
         let files = self.parts.iter().enumerate();
-        let files = files.map(|(at, part)| PartitionedFile::new(at.to_string(), part.slice.len()));
+        let files = files.map(|(at, part)| {
+            PartitionedFile::new(at.to_string(), part.slice.len())
+                .with_extension(Footer(part.metadata.clone()))
+        });
         let statistics = Statistics {
             num_rows: usize::try_from(self.rows).map_or(Precision::Absent, Precision::Exact),
             ..Statistics::new_unknown(&self.schema)
@@ -445,7 +454,11 @@ impl ParquetFileReaderFactory for Readers {
         match at.and_then(|at| self.parts.get(at)) {
             Some(part) => Ok(Box::new(Reading {
                 part: part.clone(),
-                together: self.together,
+                together: match file.extension::<ParquetRowSelection>() {
+                    // A row of each page, perhaps.
+                    Some(_) => Together::All,
+                    None => self.together,
+                },
                 group: None,
                 dictionaries: HashSet::new(),
                 held: MemoryConsumer::new("row groups").register(&self.reads.0),

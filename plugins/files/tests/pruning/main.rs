@@ -4,5 +4,6 @@
 mod common;
 
 mod bounds;
+mod late;
 mod places;
 mod written;
