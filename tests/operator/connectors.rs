@@ -338,6 +338,38 @@ async fn one_company_does_not_take_a_version_from_all() {
     assert_eq!(label(&other, &second).await, "row 1");
 }
 
+/// A start does not miss the bytes of what was compiled before; the next upgrade does, and the doctor says so until then.
+#[tokio::test]
+async fn the_doctor_misses_what_is_lost_of_a_component() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().join("data");
+    let mut host = TestHost::builder().data_dir(&data).start().await;
+    let file = file(directory.path(), "fixed.wasm", guests::FIXED_ROWS);
+    let add = ["connector", "add", &file, "--platform", "--activate"];
+    host.operate(&add).await.ok();
+    host.stop().await;
+    let data_dir = data.to_string_lossy().into_owned();
+    let doctor = ["doctor", "--data-dir", &data_dir, "--json"];
+    let found = async |is: &str, found: &str| {
+        let all = souk(&doctor, &[]).await.json();
+        let all = all.as_array().expect("a list").clone();
+        let one = all.iter().find(|one| one["check"] == "connectors");
+        let one = one.expect("it is looked at");
+        assert_eq!((&one["is"], &one["found"]), (&is.into(), &found.into()));
+    };
+    found("good", "1 versions are whole").await;
+    let lost = "1 of 1 versions are missing or cut off: fixed-rows 1.0.0 (platform); upload them again, or restore a backup";
+    for statement in [
+        "UPDATE connector_chunks SET bytes = substr(bytes, 2)",
+        "DELETE FROM connector_chunks",
+    ] {
+        let store = rusqlite::Connection::open(data.join("souk.db")).expect("the store");
+        assert_eq!(store.execute(statement, []).expect("a store"), 1);
+        drop(store);
+        found("bad", lost).await;
+    }
+}
+
 /// The bundled connector of PostgreSQL as its next version: what an operator would upload to mend something before the next release.
 fn mended() -> Vec<u8> {
     let mut bundle = souk_plugins::bundle().iter();

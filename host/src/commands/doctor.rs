@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use souk_app::files::objects::Objects;
 use souk_app::files::{FILES, ObjectError};
 use souk_store::backup::NamedFile;
+use souk_store::connectors::StoredConnector;
 use souk_store::resealing::{self, ProveError};
 use souk_store::sealing::{self, Sealer};
-use souk_store::{Db, backup, reconciliation};
+use souk_store::{Db, backup, connectors, reconciliation};
 
 use super::output::{self, Column};
 use super::store::{self, OnStore};
@@ -187,7 +188,10 @@ async fn look_into(db: &Db, settings: &Settings, findings: &mut Findings) -> Res
     let url = without_password(&settings.database_url);
     findings.good("store", format!("{url} opens, with migration {version}"));
     let files = backup::files(&mut read).await?;
+    let components = connectors::list(&mut read).await?.len();
+    let incomplete = connectors::incomplete(&mut read).await?;
     drop(read);
+    found_components(components, &incomplete, findings);
     key(db, settings, findings).await?;
 
     let books = reconciliation::reconcile(db, SystemTime::now().into()).await?;
@@ -204,6 +208,32 @@ async fn look_into(db: &Db, settings: &Settings, findings: &mut Findings) -> Res
     }
 
     found_files(&files, settings, findings).await
+}
+
+/// A host starts without them as long as what was compiled of them is kept, and needs them after its next upgrade.
+fn found_components(all: usize, incomplete: &[StoredConnector], findings: &mut Findings) {
+    if incomplete.is_empty() {
+        findings.good("connectors", format!("{all} versions are whole"));
+        return;
+    }
+    let named = incomplete.iter().map(|one| {
+        let StoredConnector {
+            scope,
+            name,
+            version,
+            ..
+        } = one;
+        format!("{name} {version} ({scope})")
+    });
+    let named: Vec<String> = named.collect();
+    findings.bad(
+        "connectors",
+        format!(
+            "{} of {all} versions are missing or cut off: {}; upload them again, or restore a backup",
+            named.len(),
+            named.join(", ")
+        ),
+    );
 }
 
 /// Whether each file is there, in the data directory or the object store, with as many bytes as it should have.

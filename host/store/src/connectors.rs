@@ -251,6 +251,22 @@ pub async fn is_whole(
     Ok(usize::try_from(size_bytes).is_ok_and(|size| pieces as usize == size.div_ceil(CHUNK_BYTES)))
 }
 
+/// The versions of which pieces are missing or cut off, oldest first, without what they say about themselves.
+pub async fn incomplete(db: &mut AnyConnection) -> Result<Vec<StoredConnector>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, CAST(NULL AS TEXT) AS described, \
+                CAST(NULL AS TEXT) AS error \
+         FROM connectors \
+         WHERE size_bytes <> (SELECT COALESCE(SUM(LENGTH(bytes)), 0) \
+                              FROM connector_chunks \
+                              WHERE connector_chunks.digest = connectors.digest) \
+         ORDER BY created_at, scope, name, version",
+    )
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(connector).collect()
+}
+
 /// Deletes one piece of a component that no connector names any more, unless it was written after `before`: somebody may be uploading the
 /// same bytes again.
 pub async fn drop_chunk(
