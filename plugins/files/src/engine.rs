@@ -16,6 +16,7 @@ use crate::sides::{self, SmallerSide};
 use crate::steps::GiveWay;
 use crate::sums;
 use crate::tables::{self, Table};
+use crate::turned::TurnRound;
 use crate::watch::{ROWS, Watch};
 use crate::zones;
 use chrono::SubsecRound;
@@ -168,6 +169,7 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
         .with_optimizer_rules(rules.collect())
         .with_physical_optimizer_rules(std::iter::once(first).chain(steps).collect())
         .with_physical_optimizer_rule(Arc::new(FilterFirst))
+        .with_physical_optimizer_rule(Arc::new(TurnRound))
         .with_physical_optimizer_rule(Arc::new(give_way))
         .build();
     state.register_udaf(Arc::new(sums::sum()))?;

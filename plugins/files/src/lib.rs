@@ -43,6 +43,7 @@ mod slice;
 mod steps;
 mod sums;
 mod tables;
+mod turned;
 mod types;
 mod watch;
 #[cfg(any(test, target_family = "wasm"))]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{array, ask, batch, file, numbers, parquet_with};
-use datafusion::arrow::array::StringArray;
+use datafusion::arrow::array::{Int64Array, StringArray};
 use datafusion::parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int64Type};
 use datafusion::parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
@@ -166,5 +166,42 @@ fn lists_of_an_index_have_what_they_say() {
             Some(wanted),
             "{index:?}: {error:?}"
         );
+    }
+}
+
+/// A footer gives both row groups the same place, or each that of the other: rows are numbered by where they stand.
+#[test]
+fn row_groups_stand_where_they_stand() {
+    let numbers = (0..20_000).map(|n| n * 7_919 % 20_000);
+    let texts = numbers
+        .clone()
+        .map(|n| format!("a text of some length about {n}"));
+    let rows = batch(vec![
+        ("n", array(Int64Array::from_iter_values(numbers))),
+        ("s", array(StringArray::from_iter_values(texts))),
+    ]);
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(10_000))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .build();
+    let whole = parquet_with(&rows, properties);
+    for ordinals in [[0, 1], [0, 0], [1, 0], [7, 7]] {
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&bytes::Bytes::from(whole.clone()))
+            .unwrap();
+        let mut parts = metadata.into_builder();
+        let groups = parts.take_row_groups().into_iter().zip(ordinals);
+        let groups = groups.map(|(group, at)| group.into_builder().set_ordinal(at).build());
+        let metadata = parts
+            .set_row_groups(groups.map(Result::unwrap).collect())
+            .build();
+        let mut changed = whole[..end_of_data(&whole)].to_vec();
+        let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
+        writer.finish().unwrap();
+        let (_directory, mut session) = file("t.parquet", &changed);
+        let answer = ask(&mut session, "SELECT n, s FROM t ORDER BY n LIMIT 3").unwrap();
+        let expected = [0, 1, 2].map(|n| format!("{n}|a text of some length about {n}"));
+        assert_eq!(answer.lines(), expected, "{ordinals:?}");
     }
 }

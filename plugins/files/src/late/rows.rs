@@ -4,8 +4,8 @@ use crate::errors;
 use crate::pieces::Pieces;
 use crate::tables::Footer;
 use crate::watch::Watch;
-use datafusion::arrow::array::{ArrayRef, AsArray, GenericByteViewArray, RecordBatch};
-use datafusion::arrow::compute::interleave_record_batch;
+use datafusion::arrow::array::{ArrayRef, AsArray, GenericByteViewArray, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::{interleave_record_batch, take_record_batch};
 use datafusion::arrow::datatypes::{ByteViewType, DataType, Int64Type};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
@@ -182,7 +182,7 @@ async fn whole(
     let mut batches = Vec::new();
     let mut lie = Vec::with_capacity(places.0.len());
     while let Some(batch) = pieces.try_next().await? {
-        let batch = compact(batch)?;
+        let batch = compact(&batch)?;
         held.try_grow(batch.get_array_memory_size())?;
         lie.extend((0..batch.num_rows()).map(|row| (batches.len(), row)));
         batches.push(batch);
@@ -210,7 +210,9 @@ fn selected(config: &FileScanConfig, places: &Places) -> Planned<FileGroup> {
         let file = *files.get(number).ok_or_else(lost)?;
         let Footer(footer) = file.extension::<Footer>().ok_or_else(lost)?;
         let total = usize::try_from(footer.file_metadata().num_rows()).map_err(|_| lost())?;
-        if rows.last().is_some_and(|last| *last >= total) {
+        let are_some = rows.last().is_none_or(|last| *last < total);
+        let is_each_once = rows.windows(2).all(|pair| pair[0] < pair[1]);
+        if !are_some || !is_each_once {
             return Err(lost());
         }
         let each = rows.into_iter().map(|row| row..row + 1);
@@ -220,9 +222,12 @@ fn selected(config: &FileScanConfig, places: &Places) -> Planned<FileGroup> {
     Ok(FileGroup::new(selected))
 }
 
-/// The same rows, which do not hold the pages that they are of where they are much less.
-fn compact(batch: RecordBatch) -> Planned<RecordBatch> {
-    let columns = batch
+/// The same rows and nothing beside them: who reads a row of a column makes room for a batch of them, and a text holds its page.
+fn compact(batch: &RecordBatch) -> Planned<RecordBatch> {
+    let rows = u32::try_from(batch.num_rows()).map_err(|_| lost())?;
+    let all = UInt32Array::from_iter_values(0..rows);
+    let copied = take_record_batch(batch, &all)?;
+    let columns = copied
         .columns()
         .iter()
         .map(|column| match column.data_type() {
@@ -231,7 +236,7 @@ fn compact(batch: RecordBatch) -> Planned<RecordBatch> {
             _ => column.clone(),
         });
     let columns: Vec<ArrayRef> = columns.collect();
-    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+    Ok(RecordBatch::try_new(copied.schema(), columns)?)
 }
 
 fn compact_views<T: ByteViewType>(column: &ArrayRef, views: &GenericByteViewArray<T>) -> ArrayRef {

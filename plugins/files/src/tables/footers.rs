@@ -23,7 +23,7 @@ use datafusion::parquet::file::statistics::Statistics;
 use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
 use std::collections::HashSet;
 
-/// A footer without notes, and without bounds that leave something out.
+/// A footer without notes, without bounds that leave something out, and with its row groups in the order in which they stand.
 pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
     let file = metadata.file_metadata();
     let columns = 0..file.schema_descr().num_columns();
@@ -52,8 +52,8 @@ pub fn plain(metadata: ParquetMetaData) -> Read<ParquetMetaData> {
             }
         }
     }
-    let groups = groups.into_iter();
-    let groups = groups.map(|group| plain_group(group, &orders));
+    let groups = groups.into_iter().enumerate();
+    let groups = groups.map(|(at, group)| plain_group(at, group, &orders));
     let groups = groups.collect::<Read<Vec<_>>>()?;
     Ok(ParquetMetaDataBuilder::new(plain)
         .set_column_index(bounds)
@@ -100,8 +100,16 @@ fn is_decimal(column: &ColumnDescriptor) -> bool {
     is_bytes && column.sort_order().is_signed()
 }
 
-fn plain_group(group: RowGroupMetaData, orders: &[ColumnOrder]) -> Read<RowGroupMetaData> {
+fn plain_group(
+    at: usize,
+    group: RowGroupMetaData,
+    orders: &[ColumnOrder],
+) -> Read<RowGroupMetaData> {
     let mut group = group.into_builder();
+    // Its rows are numbered by its place, whatever the file says that is.
+    if let Ok(at) = i16::try_from(at) {
+        group = group.set_ordinal(at);
+    }
     let columns = group.take_columns().into_iter().zip(orders);
     let columns = columns.map(|(column, order)| {
         let column = with_true_place(column)?;

@@ -5,6 +5,7 @@ use datafusion::arrow::array::*;
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::file::properties::WriterProperties;
 use souk_connector_files::Session;
+use std::cmp::Reverse;
 
 const ROWS: i64 = 100_000;
 
@@ -57,56 +58,71 @@ fn asked(session: &mut Session, text: &str) -> Vec<String> {
     answer.lines()
 }
 
+/// The numbers of the rows that are chosen, by their scores, and equal ones by their numbers.
+fn sorted(is_chosen: impl Fn(i64) -> bool, score: impl Fn(i64) -> i64) -> Vec<i64> {
+    let mut chosen: Vec<i64> = (0..ROWS).filter(|n| is_chosen(*n)).collect();
+    chosen.sort_by_key(|n| (Reverse(score(*n)), *n));
+    chosen
+}
+
 fn check(session: &mut Session) {
-    let by = |from: usize, to: usize, is_among: &dyn Fn(i64) -> bool| {
-        let mut all: Vec<i64> = (0..ROWS).filter(|n| is_among(*n)).collect();
-        all.sort_by_key(|n| (std::cmp::Reverse(shuffled(*n) / 3), *n));
-        all[from..to].iter().map(|n| line(*n)).collect::<Vec<_>>()
-    };
+    let by_score = |is_chosen: &dyn Fn(i64) -> bool| sorted(is_chosen, |n| shuffled(n) / 3);
+    let lines = |numbers: &[i64]| numbers.iter().map(|n| line(*n)).collect::<Vec<_>>();
     let select = "SELECT n, note, short, list FROM t";
     let order = "ORDER BY score DESC, n";
+    let all = by_score(&|_| true);
     let found = asked(session, &format!("{select} {order} LIMIT 50"));
-    assert_eq!(found, by(0, 50, &|_| true));
+    assert_eq!(found, lines(&all[..50]));
     let found = asked(session, &format!("{select} {order} LIMIT 20 OFFSET 30"));
-    assert_eq!(found, by(30, 50, &|_| true));
+    assert_eq!(found, lines(&all[30..50]));
+
     // What is filtered by is read before, too, and may be what is answered.
+    let sevens = by_score(&|n| n % 100 == 7);
     let text = format!("{select} WHERE short = 's7' AND note IS NOT NULL {order} LIMIT 9");
-    assert_eq!(asked(session, &text), by(0, 9, &|n| n % 100 == 7));
+    assert_eq!(asked(session, &text), lines(&sevens[..9]));
+    let has = |n: i64| (0..10).any(|digit| long(n).contains(&format!("99{digit}9")));
     let text = format!("{select} WHERE note LIKE '%99_9%' {order} LIMIT 9");
-    let has = |n: i64| n % 10 != 3 && (0..10).any(|digit| long(n).contains(&format!("99{digit}9")));
-    assert_eq!(asked(session, &text), by(0, 9, &has));
-    // So is what is computed to sort by.
-    let text =
-        format!("SELECT n + 1, upper(note) FROM t ORDER BY length(note) + score DESC, n LIMIT 3");
-    let mut all: Vec<i64> = (0..ROWS).filter(|n| n % 10 != 3).collect();
-    all.sort_by_key(|n| {
-        (
-            std::cmp::Reverse(long(*n).len() as i64 + shuffled(*n) / 3),
-            *n,
-        )
-    });
-    // NULLs are the greatest.
-    let text = text.replace("FROM t", "FROM t WHERE note IS NOT NULL");
-    let expected = all[..3]
+    let found = by_score(&|n| n % 10 != 3 && has(n));
+    assert_eq!(asked(session, &text), lines(&found[..9]));
+    // Below what adds up a filter stays above what reads.
+    let text = format!("SELECT n, note FROM t WHERE short = 's7' {order} LIMIT 9");
+    let text = format!("SELECT count(*), sum(n), max(note) FROM ({text}) q");
+    let (sum, last) = (
+        sevens[..9].iter().sum::<i64>(),
+        sevens[..9].iter().map(|n| long(*n)).max(),
+    );
+    assert_eq!(
+        asked(session, &text),
+        [format!("9|{sum}|{}", last.unwrap())]
+    );
+
+    // So is what is computed to sort by, whether it is answered or not.
+    let longest = sorted(|n| n % 10 != 3, |n| long(n).len() as i64 + shuffled(n) / 3);
+    let from = "FROM t WHERE note IS NOT NULL ORDER BY length(note) + score DESC, n LIMIT 3";
+    let expected = longest[..3]
         .iter()
         .map(|n| format!("{}|{}", n + 1, long(*n).to_uppercase()));
-    assert_eq!(asked(session, &text), expected.collect::<Vec<_>>());
+    let found = asked(session, &format!("SELECT n + 1, upper(note) {from}"));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+    let text = format!("{select} ORDER BY upper(short) || 'x', n LIMIT 2");
+    assert_eq!(asked(session, &text), lines(&[0, 100]));
+    let text = "SELECT short || 'x' AS file, note AS row, n FROM t ORDER BY file DESC, n LIMIT 1";
+    assert_eq!(asked(session, text), [format!("s9x|{}|9", long(9))]);
+
     // None, one, and more than are read late.
-    assert_eq!(
-        asked(session, &format!("{select} WHERE n < 0 {order} LIMIT 5")),
-        [""; 0]
-    );
-    assert_eq!(
-        asked(session, &format!("{select} WHERE n = 77 {order} LIMIT 5")),
-        [line(77)]
-    );
+    let text = format!("{select} WHERE n < 0 {order} LIMIT 5");
+    assert_eq!(asked(session, &text), [""; 0]);
+    let text = format!("{select} WHERE n = 77 {order} LIMIT 5");
+    assert_eq!(asked(session, &text), lines(&[77]));
     let text = format!("SELECT n, note FROM t {order} LIMIT 20000");
-    let counted = format!("SELECT count(*), count(DISTINCT n), min(length(note)) FROM ({text}) q");
-    assert_eq!(asked(session, &counted), ["20000|20000|41"]);
-    let text = format!(
-        "SELECT q.note, r.n FROM ({select} {order} LIMIT 3) q JOIN t r ON r.n = q.n + 1 ORDER BY r.n"
+    let text = format!("SELECT count(*), count(DISTINCT n), min(length(note)) FROM ({text}) q");
+    assert_eq!(asked(session, &text), ["20000|20000|41"]);
+    // What is drawn once is what it is sorted by.
+    let drawn = asked(
+        session,
+        "SELECT random() AS it, n, note FROM t ORDER BY it LIMIT 20",
     );
-    assert_eq!(asked(session, &text).len(), 3);
+    assert!(drawn.is_sorted_by_key(|line| line.split('|').next().unwrap().parse::<f64>().unwrap()));
 }
 
 #[test]
@@ -155,4 +171,35 @@ fn what_is_not_answered_is_not_read() {
         "{one} and {all} of {}",
         bytes.len()
     );
+}
+
+/// DataFusion has a function that asks Parquet's reader for a row's number, too.
+#[test]
+fn rows_have_one_number() {
+    let bytes = parquet_with(&rows(0..ROWS), properties(30_000));
+    let (_directory, mut session) = file("t.parquet", &bytes);
+    let select = "SELECT file_row_index() AS at, n, note FROM t ORDER BY at DESC LIMIT 2";
+    let answer = ask(&mut session, select).unwrap();
+    let line = |n: i64| format!("{n}|{n}|{}", long(n));
+    assert_eq!(answer.lines(), [line(ROWS - 1), line(ROWS - 2)]);
+}
+
+/// A row of each of many row groups takes the memory of as many rows.
+#[test]
+fn rows_of_many_groups_fit() {
+    let numbers = 0..100_000i64;
+    let columns = (0..24)
+        .map(|column| format!("c{column}"))
+        .collect::<Vec<_>>();
+    let values = Int64Array::from_iter_values(numbers.map(|n| n * 7_919 % 100_000));
+    let values = array(values);
+    let columns = columns.iter().map(|name| (name.as_str(), values.clone()));
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(1_000))
+        .build();
+    let bytes = parquet_with(&batch(columns.collect()), properties);
+    let (_directory, mut session) = file("t.parquet", &bytes);
+    let found = asked(&mut session, "SELECT * FROM t ORDER BY c0 LIMIT 1000");
+    let line = |n: i64| vec![n.to_string(); 24].join("|");
+    assert_eq!((found.len(), &found[999]), (1_000, &line(999)));
 }
