@@ -109,6 +109,16 @@ fn check(session: &mut Session) {
     let text = "SELECT short || 'x' AS file, note AS row, n FROM t ORDER BY file DESC, n LIMIT 1";
     assert_eq!(asked(session, text), [format!("s9x|{}|9", long(9))]);
 
+    // An order that goes on with another one.
+    let text = "SELECT short, n FROM (SELECT short, n FROM t ORDER BY short LIMIT 3000) q ORDER BY short, n DESC LIMIT 3";
+    let found = ask(session, text).unwrap().lines();
+    assert!(
+        found.iter().all(|line| line.starts_with("s0|")),
+        "{found:?}"
+    );
+    let text = "SELECT n, short FROM (SELECT n, short FROM t WHERE n < 50000 ORDER BY n / 5000 LIMIT 40000) q ORDER BY n / 5000, n DESC LIMIT 2";
+    assert_eq!(asked(session, text), ["4999|s99", "4998|s98"]);
+
     // None, one, and more than are read late.
     let text = format!("{select} WHERE n < 0 {order} LIMIT 5");
     assert_eq!(asked(session, &text), [""; 0]);
