@@ -22,6 +22,8 @@ const MIB: usize = 1 << 20;
 fn sandbox(change: impl FnOnce(&mut Options)) -> (Sandbox, TempDir) {
     let directory = TempDir::new().unwrap();
     let mut options = options(&directory);
+    // What is sent and held is made first, on a loaded machine.
+    options.limits.call_budget = Duration::from_secs(30);
     change(&mut options);
     (Sandbox::new(options).unwrap(), directory)
 }
