@@ -133,7 +133,7 @@ fn late(sort: &SortExec, watch: &Arc<Watch>) -> Planned<Option<Arc<dyn Execution
     Ok(Some(Arc::new(late)))
 }
 
-/// Whether few of many rows are answered, and more is read late than before.
+/// Whether few of many rows are answered, and what is read late is more than half of what is read before.
 fn is_less(
     source: &ParquetSource,
     files: &FileGroup,

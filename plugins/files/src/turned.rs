@@ -2,7 +2,8 @@
 //!
 //! A sort that keeps a few rows looks at one after the other, and puts each that comes before the last one of them into its place. Of rows that lie
 //! the other way round (the newest are at a file's end, and are what is asked for) that is each one. Where the last ones of a batch come first, the
-//! others are found to be behind them before anything else is done with them: the hundred newest of a million take a seventh of the time.
+//! others are found to be behind them before anything else is done with them: the hundred newest of a million take a tenth of the time
+//! of before, with what is read late (`late`).
 
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::compute::{LexicographicalComparator, SortColumn, concat};
@@ -138,8 +139,8 @@ fn turned(batch: RecordBatch, order: &LexOrdering, kept: usize) -> Vec<RecordBat
     }
 }
 
-/// Whether a row in its middle does not come before its last one, nor its first one before that, and are not all alike. Whatever cannot be said here
-/// the sort itself says.
+/// Whether the last row comes before the first one, and the one in the middle is between them. What cannot be compared here is left as it lies: what
+/// fails fails in the sort as well.
 fn runs_against(batch: &RecordBatch, order: &LexOrdering) -> bool {
     let last = batch.num_rows() - 1;
     let looked_at = [0, last / 2, last].map(|at| batch.slice(at, 1));
