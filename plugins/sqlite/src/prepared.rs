@@ -266,7 +266,8 @@ struct Stored {
     _destroy: *mut c_void,
 }
 
-/// No release promises to store values as the one before: look at `struct sqlite3_value` and at the flags of it before you raise this.
+/// No release promises to store values as the one before: look at `struct sqlite3_value` and at the flags of it before you raise this. Then have SQLite
+/// counted anew (`../c/count`).
 const _: () = assert!(ffi::SQLITE_VERSION_NUMBER == 3_051_003);
 
 /// What says what a value is (`MEM_AffMask`), and whether zeros that are not stored belong to it (`MEM_Zero`). A value may be several at once.
@@ -400,6 +401,22 @@ unsafe fn bytes<'r>(at: *const u8, length: c_int) -> Option<&'r [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Clang says nothing of counts of another SQLite, and compiles what has changed as if it had never been counted.
+    #[test]
+    fn the_counts_are_of_this_sqlite() {
+        let counts = format!("c/sqlite-{}.profdata", rusqlite::version());
+        let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(
+            package.join(&counts).is_file(),
+            "there is no {counts}: run c/count"
+        );
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        assert!(
+            manifest.contains(&format!("{{dir}}/{counts}'")),
+            "Cargo.toml names others than {counts}"
+        );
+    }
 
     /// What is looked at where it is stored is what SQLite says, of every column and row; what is stored otherwise is left to SQLite.
     #[test]
