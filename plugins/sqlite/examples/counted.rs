@@ -1,7 +1,7 @@
 //! Asks a SQLite that counts what sellers ask: `counted fill FILE` makes tables, `counted ask FILE` has a session of this connector answer statements
 //! about them. Both are in `counted.sql`. Run by `../c/count`, which builds it and says what for.
 //!
-//! Each statement is asked until SQLite's machine has made [`STEPS`] instructions for it, so that all weigh about as much, and as much on any machine.
+//! Each statement is asked until SQLite's machine has made [`STEPS`] instructions for it, so that most weigh about as much, and as much on any machine.
 
 use std::error::Error;
 use std::path::Path;
@@ -11,7 +11,9 @@ use souk_connector_sqlite::Session;
 use souk_sdk::{Event, Limits, Machine, Query, Request, Settings, Step, Value};
 
 const STATEMENTS: &str = include_str!("counted.sql");
-const STEPS: usize = 2_000_000;
+const STEPS: i32 = 2_000_000;
+/// Of a row by its key, which takes a dozen instructions.
+const TIMES_MAX: i32 = 20_000;
 /// A session that is opened anew prepares its statement anew, too.
 const ASKED_IN_A_SESSION: usize = 100;
 const LIMITS: Limits = Limits {
@@ -41,42 +43,37 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn ask(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
     let (steps, parameters) = weigh(file, text)?;
-    let times = (STEPS / steps.max(1)).clamp(1, 20_000);
-    let mut session = None;
-    for n in 0..times {
-        if n % ASKED_IN_A_SESSION == 0 {
-            session = Some(open(file)?);
-        }
-        let (Some(session), Ok(number)) = (session.as_mut(), i64::try_from(n % 1_000 + 1)) else {
-            unreachable!("the first round opens a session, and a thousand is a number");
-        };
-        let request = Request::Query(Query {
-            text: text.into(),
-            parameters: vec![Value::Int64(number); parameters],
-            limits: LIMITS,
-        });
-        let mut step = Step::default();
-        session.submit(1, request, &mut step).map_err(told)?;
-        for event in step.into_parts().1 {
-            if let Event::Failed(failure) = event {
-                return Err(format!("{failure:?} of {text}").into());
+    let times = (STEPS / steps.max(1)).clamp(1, TIMES_MAX);
+    let numbers: Vec<i64> = (0..times).map(|n| i64::from(n % 1_000 + 1)).collect();
+    for numbers in numbers.chunks(ASKED_IN_A_SESSION) {
+        let mut session = open(file)?;
+        for &number in numbers {
+            let request = Request::Query(Query {
+                text: text.into(),
+                parameters: vec![Value::Int64(number); parameters],
+                limits: LIMITS,
+            });
+            let mut step = Step::default();
+            session.submit(1, request, &mut step).map_err(told)?;
+            for event in step.into_parts().1 {
+                if let Event::Failed(failure) = event {
+                    return Err(format!("{failure:?} of {text}").into());
+                }
             }
         }
     }
     Ok(())
 }
 
-/// How many instructions `text` takes when it is asked once, and how many values it has. In a file of its own process's memory nothing of it is kept.
-fn weigh(file: &Path, text: &str) -> Result<(usize, usize), Box<dyn Error>> {
+/// How many instructions `text` takes when it is asked once, which is counted, too, and how many values it has.
+fn weigh(file: &Path, text: &str) -> Result<(i32, usize), Box<dyn Error>> {
     let connection = Connection::open(file)?;
     let mut statement = connection.prepare(text)?;
     let parameters = statement.parameter_count();
-    let values = vec![1; parameters];
-    let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+    let mut rows = statement.query(rusqlite::params_from_iter(vec![1; parameters]))?;
     while rows.next()?.is_some() {}
     drop(rows);
-    let steps = statement.get_status(StatementStatus::VmStep);
-    Ok((usize::try_from(steps)?, parameters))
+    Ok((statement.get_status(StatementStatus::VmStep), parameters))
 }
 
 fn open(file: &Path) -> Result<Session, Box<dyn Error>> {
