@@ -215,6 +215,11 @@ async fn serve(
         _ => format!("{method} {path}"),
     };
     locked(&server.requests).push(line);
+    // As Google's front does, which forwards none of these.
+    if method == Method::POST && !headers.contains_key("content-length") {
+        let text = "POST requests require a Content-length header.";
+        return (StatusCode::LENGTH_REQUIRED, text).into_response();
+    }
     let authorization = headers.get("authorization");
     let authorization = authorization.and_then(|value| value.to_str().ok());
     if !authorization.is_some_and(token::is_good) {

@@ -132,7 +132,13 @@ fn blame(status: u16, reason: &str, text: &str, values: &[String]) -> Error {
         (_, "invalidQuery" | "invalid") if names_one(text, values) => {
             Error::invalid_request("invalid_value", "BigQuery refused a value")
         }
-        (_, "tableUnavailable" | "backendError") | (502..=504, _) => {
+        // Those of a job come with 400.
+        (
+            _,
+            "tableUnavailable" | "backendError" | "internalError" | "jobBackendError"
+            | "jobInternalError",
+        )
+        | (502..=504, _) => {
             Error::unavailable("unavailable", "BigQuery is not available at the moment")
         }
         (500.., _) => Error::source_failed("internal_error", "BigQuery failed"),

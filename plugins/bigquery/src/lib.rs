@@ -5,7 +5,7 @@
 //! the schema, `errors` says whose fault a refusal's reason is.
 //!
 //! **Read-only.** BigQuery has no mode that only reads. A statement is run dry before it is run the first time, and is sent only where
-//! BigQuery itself says that it is a `SELECT`: what it says of several statements is `SCRIPT`.
+//! BigQuery itself says that it is a `SELECT`: what it says of several statements is `SCRIPT`, unless all but the last make temporary functions.
 //!
 //! **What it costs.** A statement reads at most `maximum_bytes_billed`; BigQuery refuses one that would read more before it runs.
 

@@ -141,7 +141,22 @@ fn errors_are_blamed_by_their_reason() {
             "unknown_project",
         ),
         (429, "", "x", Class::RateLimited, "rate_limited"),
-        (500, "internalError", "x", Class::Source, "internal_error"),
+        (500, "", "x", Class::Source, "internal_error"),
+        (500, "internalError", "x", Class::Unavailable, "unavailable"),
+        (
+            400,
+            "jobBackendError",
+            "x",
+            Class::Unavailable,
+            "unavailable",
+        ),
+        (
+            400,
+            "jobInternalError",
+            "x",
+            Class::Unavailable,
+            "unavailable",
+        ),
         (503, "backendError", "x", Class::Unavailable, "unavailable"),
     ] {
         let error = talk

@@ -15,6 +15,8 @@ use crate::settings::Settings;
 const STATEMENTS: &str = "/api/2.0/sql/statements";
 /// What is read of an answer at most. Rows that the API sends in its answers are 25 MiB at most, in chunks.
 const RESPONSE_BYTES_MAX: u64 = 24 << 20;
+/// What the API takes for a number of rows.
+const ROW_LIMIT_MAX: u64 = i32::MAX as u64;
 /// What an answer may have beside values that are all told: every number is a text in it, in a row of its own.
 const RESPONSE_BYTES_MORE: u64 = 4 << 20;
 /// Of an answer without rows.
@@ -59,7 +61,7 @@ pub fn begin(settings: &Settings, asked: &Asked<'_>, limits: &Limits) -> Request
         catalog: &settings.catalog,
         schema: settings.schema.as_deref(),
         parameters: &asked.values,
-        row_limit: u64::from(asked.rows_max) + 1,
+        row_limit: (u64::from(asked.rows_max) + 1).min(ROW_LIMIT_MAX),
         disposition: "INLINE",
         format: "JSON_ARRAY",
         wait_timeout: "0s",

@@ -203,7 +203,7 @@ pub fn refused(response: HttpResponse, is_first: bool) -> Error {
     let error = match (response.status, told.error_code.as_str()) {
         (403, _) => Error::permission(
             "warehouse_refused",
-            "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse, and the entitlement \"Databricks SQL access\"",
+            "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse, which has to be the one that the connection names, and the entitlement \"Databricks SQL access\"",
         ),
         (404, "" | "ENDPOINT_NOT_FOUND") if is_first => Error::configuration(
             "no_databricks",

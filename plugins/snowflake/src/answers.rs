@@ -118,6 +118,9 @@ pub struct Described {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: String,
+    /// What it is more precisely: of a `GEOGRAPHY` the type is `object`.
+    #[serde(rename = "extTypeName")]
+    pub precise: Option<String>,
     pub precision: Option<u32>,
     pub scale: Option<u32>,
     pub length: Option<u64>,

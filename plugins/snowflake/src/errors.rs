@@ -7,8 +7,10 @@ use serde::Deserialize;
 
 use crate::settings::Settings;
 
-/// A state of SQL.
-const DIVISION_BY_ZERO: &str = "22012";
+/// A division by zero: a state of SQL, and Snowflake's own code.
+const DIVISION_BY_ZERO: (&str, &str) = ("22012", "100051");
+/// `Invalid bind value (x) for type (FIXED).`
+const INVALID_BINDING: u32 = 2_086;
 
 /// What Snowflake says of a statement that was refused, or has failed.
 #[derive(Debug, Default, Deserialize)]
@@ -63,9 +65,9 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
             "network_policy_needed",
             "Snowflake takes a programmatic access token only of a user who has a network policy: give the user one that allows this service's addresses",
         ),
-        (_, 390_189) => Error::configuration(
+        (_, 390_186 | 390_189) => Error::configuration(
             "unknown_role",
-            "Snowflake has no role of the connection's name, or the user does not have it",
+            "Snowflake has no role of the connection's name, or the user does not have it, or the token is for another one",
         ),
         (_, 390_201) => Error::configuration(
             "unknown_warehouse",
@@ -79,8 +81,9 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
             "credentials_refused",
             "Snowflake refused the token: it is wrong, or its time is over",
         ),
-        (_, 606) => missing_warehouse(),
-        (_, 90_105) => unknown_database(),
+        // By a program's own text, and by the SQL API, which looks before.
+        (_, 606 | 391_920) => missing_warehouse(),
+        (_, 90_105 | 391_918) => unknown_database(),
         (_, 90_106) => Error::configuration(
             "missing_schema",
             "the statement names a table without a schema: write schema.table, or DATABASE.SCHEMA as the connection's database",
@@ -137,23 +140,32 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
         (502..=504, _) => Error::unavailable("unavailable", "Snowflake is not available now"),
         // A value that cannot become what it is compared with, or is too large for it: the caller's only if it is named, for what the seller's
         // tables have may be none either.
-        _ if failure.sql_state.starts_with("22") => match names_one(failure, values) {
-            true => Error::invalid_request("invalid_value", "Snowflake refused a value"),
-            false => Error::source_failed(
-                "invalid_value",
-                "the statement computes a value that Snowflake refuses",
-            ),
-        },
+        // What fails while it runs is told by such a code alone, without a state.
+        _ if failure.sql_state.starts_with("22")
+            || matches!(code, 100_000..=100_999 | INVALID_BINDING) =>
+        {
+            match names_one(failure, values) {
+                true => Error::invalid_request("invalid_value", "Snowflake refused a value"),
+                false => Error::source_failed(
+                    "invalid_value",
+                    "the statement computes a value that Snowflake refuses",
+                ),
+            }
+        }
         (403, _) => Error::permission("forbidden", "Snowflake does not let this user in"),
         (500.., _) => Error::source_failed("internal_error", "Snowflake failed"),
         _ => Error::source_failed("sql_error", "Snowflake could not run the statement"),
     }
 }
 
-/// `Numeric value 'x' is not recognized`. Who divides is the statement, whatever it divides by.
+/// `Numeric value 'x' is not recognized`, `Invalid bind value (x) for type (FIXED)`. Who divides is the statement, whatever it divides by.
 fn names_one(failure: &Failure, values: &[String]) -> bool {
-    let is_named = |value: &String| failure.message.contains(&format!("'{value}'"));
-    failure.sql_state != DIVISION_BY_ZERO && values.iter().any(is_named)
+    let is_named = |value: &String| {
+        failure.message.contains(&format!("'{value}'"))
+            || failure.message.contains(&format!("bind value ({value})"))
+    };
+    let is_division = failure.sql_state == DIVISION_BY_ZERO.0 || failure.code == DIVISION_BY_ZERO.1;
+    !is_division && values.iter().any(is_named)
 }
 
 /// `Database 'SHOP' does not exist or not authorized.`

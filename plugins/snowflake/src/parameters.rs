@@ -52,7 +52,7 @@ fn binding(value: &Value) -> Result<(&'static str, Option<String>), &'static str
         Value::Null(declared) => return Ok((null(*declared), None)),
         Value::Boolean(value) => ("BOOLEAN", value.to_string()),
         Value::Int64(value) => ("FIXED", value.to_string()),
-        Value::Float64(value) => ("REAL", float(*value, "NaN", "inf")),
+        Value::Float64(value) => ("REAL", float(*value, "NaN", "Infinity")),
         Value::Decimal(text) => ("FIXED", Decimal::of(text)?.to_string()),
         // There is no type of a binding for JSON: PARSE_JSON reads it.
         Value::Text(text) | Value::Json(text) => ("TEXT", text.clone()),

@@ -62,7 +62,7 @@ pub fn columns(described: &[Described]) -> (Vec<Column>, Vec<Type>) {
 
 impl Described {
     fn read(&self) -> Type {
-        match self.kind.to_ascii_lowercase().as_str() {
+        match self.name_of_type().to_ascii_lowercase().as_str() {
             "fixed" => match (self.scale.unwrap_or(0), self.precision.unwrap_or(u32::MAX)) {
                 (0, ..=INT64_DIGITS) => Type::Int64,
                 _ => Type::Decimal,
@@ -81,9 +81,15 @@ impl Described {
         }
     }
 
+    fn name_of_type(&self) -> &str {
+        let precise = self.precise.as_deref();
+        let is_known = |name: &&str| ["GEOGRAPHY", "GEOMETRY"].contains(name);
+        precise.filter(is_known).unwrap_or(&self.kind)
+    }
+
     /// As SQL writes it: the API has older names.
     fn native(&self) -> String {
-        let name = self.kind.to_ascii_uppercase();
+        let name = self.name_of_type().to_ascii_uppercase();
         let (precision, scale) = (self.precision.unwrap_or(38), self.scale.unwrap_or(0));
         match (name.as_str(), self.length) {
             ("FIXED", _) => format!("NUMBER({precision},{scale})"),

@@ -111,6 +111,10 @@ fn other_values_are_what_they_are() {
     ] {
         assert_eq!(one(kind, text), (column, wanted.into()), "{kind} {text}");
     }
+    // As Snowflake says it.
+    let place = column("C", "object", json!({"extTypeName": "GEOGRAPHY"}));
+    let told = told(&[place], json!([["POINT(1 2)"]]));
+    assert_eq!(told, [(ColumnType::Json, "\"POINT(1 2)\"".to_owned())]);
 }
 
 /// NULL in every type; a result without rows has its columns; two hundred of them are no matter.

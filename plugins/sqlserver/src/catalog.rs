@@ -33,7 +33,7 @@ pub fn statement(filter: &SchemaFilter) -> (String, Vec<Value>) {
                 "c.name AS field, {TYPE} AS field_type, c.is_nullable AS nullable,\n    \
                  CAST(CASE WHEN k.column_id IS NULL THEN 0 ELSE 1 END AS bit) AS primary_key"
             ),
-            "\nINNER JOIN sys.columns AS c ON c.object_id = o.object_id\n\
+            "\nINNER JOIN sys.columns AS c ON c.object_id = o.object_id AND (c.is_hidden = 0 OR c.generated_always_type > 0)\n\
              INNER JOIN sys.types AS t ON t.user_type_id = c.user_type_id\n\
              LEFT JOIN (SELECT i.object_id, x.column_id FROM sys.indexes AS i\n    \
              INNER JOIN sys.index_columns AS x ON x.object_id = i.object_id AND x.index_id = i.index_id\n    \

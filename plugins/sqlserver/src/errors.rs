@@ -62,7 +62,7 @@ fn blame(number: i32, is_callers: bool) -> Error {
             "login_refused",
             "Azure SQL cannot tell which server the login is for: does the connection's host name it, and is the server's name right?",
         ),
-        40615 | 40914 | 40544 | 47073 => Error::configuration(
+        40615 | 40914 | 47073 => Error::configuration(
             "address_refused",
             "Azure SQL does not let this host in: allow its address in the server's firewall",
         ),
@@ -75,26 +75,32 @@ fn blame(number: i32, is_callers: bool) -> Error {
             "read_intent_needed",
             "the database is a secondary that takes only those who say that they read: set application_intent to ReadOnly",
         ),
-        18401 | 18451 | 18461 | 6005 => Error::unavailable(
+        17892 => Error::configuration(
+            "login_refused_by_trigger",
+            "a trigger of the server's (LOGON) does not let this login in: its administrators know why",
+        ),
+        18401 | 18451 | 18461 | 6005 | 17187 => Error::unavailable(
             "server_unavailable",
             "SQL Server takes only administrators at the moment, is being upgraded, or is shutting down",
         ),
         921 | 922 | 923 | 924 | 927 | 942 | 945 | 952 | 976 | 982 | 983 | 40613 | 40197 | 40143
-        | 4221 => Error::unavailable(
+        | 4221 | 615 | 926 => Error::unavailable(
             "database_unavailable",
             "the database is not available at the moment",
         ),
-        601 | 3960 | 3961 | 1205 | 1211 | 41301 | 41302 | 41305 | 41325 => Error::unavailable(
-            "conflict",
-            "the statement met changes of others and was given up: ask again",
-        )
-        .retry_after_ms(1_000),
+        601 | 3960 | 3961 | 1205 | 1211 | 41301 | 41302 | 41305 | 41325 | 3947 | 3948 | 3950 => {
+            Error::unavailable(
+                "conflict",
+                "the statement met changes of others and was given up: ask again",
+            )
+            .retry_after_ms(1_000)
+        }
         1222 => Error::unavailable(
             "lock_timeout",
             "what the statement reads is locked by others for longer than it may wait",
         )
         .retry_after_ms(1_000),
-        10928 | 10929 | 40501 | 40540 | 40550 | 40551 | 40552 | 40553 | 49918 | 49919 | 49920 => {
+        10928 | 10929 | 10936 | 40501 | 40540 | 49918 | 49919 | 49920 => {
             Error::rate_limited("throttled", "Azure SQL takes no more work at the moment")
                 .retry_after_ms(10_000)
         }
@@ -106,16 +112,26 @@ fn blame(number: i32, is_callers: bool) -> Error {
             "out_of_memory",
             "SQL Server has no memory for the statement at the moment",
         ),
-        17809 | 17892 | 17300 | 17312 => Error::unavailable(
+        17809 | 17300 | 17312 => Error::unavailable(
             "too_many_connections",
             "SQL Server takes no more connections at the moment",
         ),
-        17830 => Error::unavailable("login_timeout", "SQL Server gave the login up: ask again"),
+        17830 | 17197 => {
+            Error::unavailable("login_timeout", "SQL Server gave the login up: ask again")
+        }
+        41368 => Error::configuration(
+            "memory_optimized",
+            "a memory-optimized table is read in a transaction only with SNAPSHOT: write WITH (SNAPSHOT) behind its name, or set the database's option MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT",
+        ),
         3952 | 3957 => Error::configuration(
             "isolation_refused",
             "the database does not allow what the statement asks of its transaction",
         ),
-        229 | 230 | 262 | 916 | 297 | 300 | 15247 | 15151 | 33015 | 40515 => Error::permission(
+        40515 => Error::source_failed(
+            "other_database",
+            "the statement names a table of another database, which Azure SQL does not read",
+        ),
+        229 | 230 | 262 | 916 | 297 | 300 | 15247 | 15151 => Error::permission(
             "permission_denied",
             "the login may not read what the statement names: GRANT SELECT on it, or make its user a member of db_datareader",
         ),
@@ -151,16 +167,20 @@ fn blame(number: i32, is_callers: bool) -> Error {
             "invalid_value",
             "the statement computes a value that SQL Server refuses, or compares one with a type that it does not fit",
         ),
-        206 | 257 | 260 | 402 | 403 | 409 | 468 | 529 | 8116 | 8117 => Error::source_failed(
-            "type_mismatch",
-            "the statement compares or computes with types that do not fit: CAST one of them",
-        ),
-        8649 | 8622 | 8623 | 8632 | 8631 | 1101..=1105 | 9002 => Error::limit_exceeded(
-            "resources_exceeded",
-            "the statement needs more than SQL Server gives to one statement",
-        ),
+        206 | 257 | 260 | 402 | 403 | 409 | 468 | 529 | 8116 | 8117 | 13636 | 42213 => {
+            Error::source_failed(
+                "type_mismatch",
+                "the statement compares or computes with types that do not fit: CAST one of them",
+            )
+        }
+        8649 | 8622 | 8623 | 8632 | 8631 | 1101..=1105 | 9002 | 40544 | 40549..=40553 => {
+            Error::limit_exceeded(
+                "resources_exceeded",
+                "the statement needs more than SQL Server gives to one statement",
+            )
+        }
         // The end of a session by another one, or by an administrator.
-        596 | 6104 | 6107 | 4014 | 40549 => {
+        596 | 6104 | 6107 | 4014 => {
             Error::unavailable("connection_lost", "SQL Server has ended the session")
         }
         8525 | 8501 | 8522 | 7391 => Error::source_failed(
@@ -238,7 +258,16 @@ mod tests {
             (916, Permission, "permission_denied"),
             (1204, Unavailable, "out_of_locks"),
             (18401, Unavailable, "server_unavailable"),
-            (40549, Unavailable, "connection_lost"),
+            (596, Unavailable, "connection_lost"),
+            // Sessions that used too much, of which the next one would use as much.
+            (40549, LimitExceeded, "resources_exceeded"),
+            (40553, LimitExceeded, "resources_exceeded"),
+            (10936, RateLimited, "throttled"),
+            (3948, Unavailable, "conflict"),
+            (17892, Configuration, "login_refused_by_trigger"),
+            (41368, Configuration, "memory_optimized"),
+            (40515, Source, "other_database"),
+            (13636, Source, "type_mismatch"),
             (41301, Unavailable, "conflict"),
             (41302, Unavailable, "conflict"),
             (41305, Unavailable, "conflict"),

@@ -103,7 +103,11 @@ impl Kind {
     }
 
     pub fn described(&self, name: &str) -> Value {
-        json!({"name": name, "database": "", "schema": "", "table": "", "type": self.name, "nullable": true, "precision": self.precision,
+        let (kind, precise) = match self.name.as_str() {
+            "geography" | "geometry" => ("object", Some(self.name.to_uppercase())),
+            name => (name, None),
+        };
+        json!({"name": name, "database": "", "schema": "", "table": "", "type": kind, "extTypeName": precise, "nullable": true, "precision": self.precision,
             "scale": self.scale, "length": self.length, "byteLength": self.length, "collation": null})
     }
 }
@@ -129,7 +133,8 @@ impl Typed {
                 };
                 (kind, Held::Text(text.to_owned()))
             }
-            ("real", Some(text)) => {
+            // It takes `Infinity`, and not what it writes itself.
+            ("real", Some(text)) if !text.ends_with("inf") => {
                 let value: f64 = text.parse().ok()?;
                 (Kind::simple("real"), Held::Text(real(value)))
             }

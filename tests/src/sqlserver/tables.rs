@@ -190,7 +190,7 @@ impl Tables {
             DROP TABLE IF EXISTS temp.\"sys.index_columns\";
             CREATE TEMP TABLE \"sys.schemas\" (schema_id INTEGER PRIMARY KEY, name \"nvarchar(128)\");
             CREATE TEMP TABLE \"sys.objects\" (object_id INTEGER PRIMARY KEY, schema_id int, name \"nvarchar(128)\", type \"char(2)\", is_ms_shipped bit);
-            CREATE TEMP TABLE \"sys.columns\" (object_id int, column_id int, name \"nvarchar(128)\", user_type_id int, max_length int, precision int, scale int, is_nullable bit,
+            CREATE TEMP TABLE \"sys.columns\" (object_id int, column_id int, name \"nvarchar(128)\", user_type_id int, max_length int, precision int, scale int, is_nullable bit, is_hidden bit, generated_always_type int,
                 PRIMARY KEY (object_id, column_id)) WITHOUT ROWID;
             CREATE TEMP TABLE \"sys.types\" (user_type_id INTEGER PRIMARY KEY, name \"nvarchar(128)\");
             CREATE TEMP TABLE \"sys.partitions\" (object_id int, index_id int, rows bigint);
@@ -244,7 +244,7 @@ impl Tables {
                         });
                     let (bytes, digits, scale) = kind.sizes();
                     let column = place + 1;
-                    sql.push_str(&format!("INSERT INTO \"sys.columns\" VALUES ({object}, {column}, '{name}', {id}, {bytes}, {digits}, {scale}, {is_null});"));
+                    sql.push_str(&format!("INSERT INTO \"sys.columns\" VALUES ({object}, {column}, '{name}', {id}, {bytes}, {digits}, {scale}, {is_null}, 0, 0);"));
                     if row.get::<_, i64>(4).expect("a key") > 0 {
                         sql.push_str(&format!(
                             "INSERT INTO \"sys.index_columns\" VALUES ({object}, 1, {column});"

@@ -136,8 +136,10 @@ impl Use<'_> {
             (ColumnKind::Text | ColumnKind::Bytes, _) if !is_compared => {
                 self.is_one_of(unsorted(dialect))
             }
+            // `json` and `vector` of SQL Server 2025 come as texts of no length.
             (ColumnKind::Text, Dialect::MsSql) => {
                 !self.is_one_of(&["nvarchar", "varchar", "nchar", "char"])
+                    || self.native.to_ascii_lowercase().ends_with("(max)")
             }
             (ColumnKind::Text, Dialect::BigQuery | Dialect::Generic) => {
                 !self.is_one_of(&["string", "varchar", "text", "char"])
@@ -197,8 +199,11 @@ fn is_impossible(dialect: Dialect, kind: ColumnKind, fault: &Fault) -> bool {
     let says_so = match (dialect, kind) {
         // No such operator, other types, more than one operator; and composites, of which PostgreSQL reads no value that is bound.
         (Dialect::Postgres, _) => matches!(code, "42883" | "42804" | "42725" | "0A000"),
-        // Of `xml`, of `text`, `ntext` and `image`, of types that do not fit, and of those that LIKE does not take.
-        (Dialect::MsSql, _) => matches!(code, "305" | "306" | "402" | "8116"),
+        // Of `xml`, of `text`, `ntext` and `image`, of types that do not fit, of those that LIKE and operators do not take, and of `json` and `vector`.
+        (Dialect::MsSql, _) => matches!(
+            code,
+            "305" | "306" | "402" | "8116" | "8117" | "13636" | "42213"
+        ),
         // It reads no text as one of its places and spans, and says of all that it cannot do the same.
         (Dialect::BigQuery, ColumnKind::Text) => code == "invalidQuery",
         // Trino's, and Snowflake's number of an operator that does not take such types. Others read a text as what it is compared with.
@@ -300,6 +305,7 @@ mod tests {
             (Dialect::MsSql, "305", "8169"),
             (Dialect::MsSql, "402", "1222"),
             (Dialect::MsSql, "8116", "241"),
+            (Dialect::MsSql, "13636", "245"),
             (Dialect::BigQuery, "invalidQuery", "backendError"),
             (Dialect::Generic, "TYPE_MISMATCH", "INVALID_CAST_ARGUMENT"),
             (Dialect::Generic, "001044", "100038"),
@@ -336,7 +342,8 @@ mod tests {
         for (dialect, text, none) in [
             (Dialect::Postgres, "varchar(9)", "point"),
             (Dialect::MsSql, "nvarchar(40)", "xml"),
-            (Dialect::MsSql, "varchar(max)", "text"),
+            (Dialect::MsSql, "varchar(8000)", "text"),
+            (Dialect::MsSql, "varchar(40)", "nvarchar(max)"),
             (Dialect::BigQuery, "STRING", "GEOGRAPHY"),
             (Dialect::BigQuery, "STRING(9)", "RANGE<DATE>"),
             (Dialect::Generic, "VARCHAR", "uuid"),

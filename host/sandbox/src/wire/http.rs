@@ -60,6 +60,11 @@ const HOST_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
+/// Methods whose requests have a body as a rule, so that a server wants to know of its absence.
+fn may_have_body(method: &Method) -> bool {
+    matches!(*method, Method::POST | Method::PUT | Method::PATCH)
+}
+
 /// A base URL and what is needed to speak to it: shared by all sessions of a data connection.
 pub(crate) struct Origin {
     /// Whose bounds and policy those of the sessions have.
@@ -174,6 +179,7 @@ impl Origin {
                 RefusedRequest(format!("the method {:?} is not sent", request.method))
             })?;
         let target = self.target(&request.path, &mut known.target)?;
+        let says_no_length = request.body.is_empty() && may_have_body(&method);
         let mut built = Request::new(Full::new(Bytes::from(request.body)));
         *built.method_mut() = method;
         *built.uri_mut() = Uri::from(target);
@@ -192,6 +198,10 @@ impl Origin {
         let all = OWN_HEADERS + request.headers.len() + self.attach.len();
         let mut headers = HeaderMap::with_capacity(all);
         headers.insert(header::HOST, self.authority.clone());
+        // Of a body that there is the client says its length. Of one that there is not it says nothing, and servers refuse that (411), Google's among them.
+        if says_no_length {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         for (place, header) in request.headers.into_iter().enumerate() {
             let (name, value) = known.header(place, header)?;
             headers.append(name, value);

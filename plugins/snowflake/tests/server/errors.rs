@@ -74,6 +74,14 @@ fn errors_are_blamed_by_their_code() {
             "unknown_role",
         ),
         (
+            400,
+            "390186",
+            "08004",
+            "Role 'READER' specified in the connect string is not granted to this user.",
+            Class::Configuration,
+            "unknown_role",
+        ),
+        (
             403,
             "390201",
             "",
@@ -88,6 +96,22 @@ fn errors_are_blamed_by_their_code() {
             "No active warehouse selected in the current session.",
             Class::Configuration,
             "missing_warehouse",
+        ),
+        (
+            422,
+            "391920",
+            "",
+            "Unable to run the command. You must specify the warehouse to use.",
+            Class::Configuration,
+            "missing_warehouse",
+        ),
+        (
+            422,
+            "391918",
+            "22000",
+            "Unable to run the SELECT command. You must specify the database to use.",
+            Class::Configuration,
+            "unknown_database",
         ),
         (
             422,
@@ -280,6 +304,22 @@ fn values_of_the_sellers_are_not_the_callers() {
         ),
         (plain, values("0"), "22012", "Division by zero", false),
         (plain, values("0"), "22012", "Division by zero: '0'", false),
+        // What fails while it runs has no state.
+        (plain, values("0"), "", "Division by zero: '0'", false),
+        (
+            page,
+            paged("x"),
+            "",
+            "Numeric value 'x' is not recognized",
+            true,
+        ),
+        (
+            page,
+            paged("x"),
+            "22000",
+            "Invalid bind value (x) for type (FIXED).",
+            true,
+        ),
         (
             page,
             paged("x"),
@@ -303,8 +343,13 @@ fn values_of_the_sellers_are_not_the_callers() {
         ),
     ] {
         let asked = query(text, values, LIMITS);
+        let code = match message.split(' ').next() {
+            Some("Division") => "100051",
+            Some("Invalid") => "002086",
+            _ => "100038",
+        };
         let error = talk
-            .ask(asked, [refuses(422, "100038", state, message)])
+            .ask(asked, [refuses(422, code, state, message)])
             .error();
         let class = match is_callers {
             true => ErrorClass::InvalidRequest,
