@@ -16,7 +16,7 @@ use tokio_postgres::NoTls;
 
 use crate::process::{free_port, signal, spawn_tied};
 use crate::sweep::{place, sweep};
-use crate::tls::TestCa;
+use crate::tls::{Leaf, TestCa};
 use crate::warm;
 
 /// Generous: a loaded CI machine may need many seconds for initdb.
@@ -162,6 +162,12 @@ impl PgCluster {
 
     /// As [`PgCluster::start`], with a certificate for these names (DNS names or IP addresses).
     pub async fn start_named(names: &[&str], settings: &[&str]) -> PgCluster {
+        let ca = TestCa::new("souk test authority");
+        PgCluster::start_with(&ca.server(names), ca.pem(), settings).await
+    }
+
+    /// As [`PgCluster::start`], with this certificate of that authority.
+    pub async fn start_with(leaf: &Leaf, ca_pem: String, settings: &[&str]) -> PgCluster {
         let user = unprivileged();
         sweep("souk-pg-");
         let directory = tempfile::Builder::new()
@@ -181,8 +187,6 @@ impl PgCluster {
             keep(&data);
         }
 
-        let ca = TestCa::new("souk test authority");
-        let leaf = ca.server(names);
         for (name, text) in [
             ("server.crt", &leaf.certificate_pem),
             ("server.key", &leaf.key_pem),
@@ -216,7 +220,7 @@ impl PgCluster {
             port,
             user: "souk".to_owned(),
             password,
-            ca_pem: ca.pem(),
+            ca_pem,
             server,
             _directory: directory,
         };

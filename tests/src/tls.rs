@@ -64,6 +64,14 @@ impl TestCa {
 }
 
 impl Leaf {
+    /// One of X.509's version 1, as `openssl x509 -req` made them before version 3.2, signed by itself for the name `db.example.com` until 2126.
+    pub fn of_version_1() -> Leaf {
+        Leaf {
+            certificate_pem: include_str!("tls/version_1.crt").into(),
+            key_pem: include_str!("tls/version_1.key").into(),
+        }
+    }
+
     /// Shakes hands with whoever trusts this certificate.
     pub fn acceptor(&self) -> TlsAcceptor {
         let certificate = CertificateDer::from_pem_slice(self.certificate_pem.as_bytes());

@@ -10,6 +10,7 @@ use rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::CryptoProvider,
+    server::ParsedCertificate,
     version::TLS12,
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
@@ -156,6 +157,7 @@ const SELF_SIGNED: &str = ": its certificate is an authority's own, as self-sign
 const OTHER_KEY: &str = ": the authority that is trusted here under the name of its certificate's has another key; \
     if it was made anew, name the new one in the connection's ca_pem";
 
+const OLD: &str = ": its certificate is of X.509's version 1, which nothing here can check; make one of version 3, with its names in it (openssl: subjectAltName)";
 const NO_TLS: &str = ": what answers there does not speak TLS; is it another port that does?";
 const HUNG_UP: &str = ": it hung up before it had shown who it is; is it another port that speaks TLS, or does it let this service's address in?";
 
@@ -180,6 +182,9 @@ fn advice(error: &std::io::Error) -> &'static str {
         // The name of webpki's own error.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             SELF_SIGNED
+        }
+        CertificateError::Other(other) if other.to_string().contains("UnsupportedCertVersion") => {
+            OLD
         }
         _ => "",
     }
@@ -217,7 +222,9 @@ fn roots(ca_pem: Option<&str>) -> Result<Arc<RootCertStore>, String> {
     Ok(Arc::new(store))
 }
 
-/// `require`: encrypted, whoever answers. Signatures are checked, so the key is the certificate's.
+/// `require`: encrypted, whoever answers. Signatures are checked where that can be done, so that the key is the certificate's; of a certificate that rustls
+/// does not read, since it is of X.509's version 1 as many that databases have, and of a signature with SHA-1, as SQL Server 2016 made, they are not: who
+/// answers may be anybody as well.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,
@@ -241,12 +248,16 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(
+        let checked = rustls::crypto::verify_tls12_signature(
             message,
             certificate,
             signature,
             &self.provider.signature_verification_algorithms,
-        )
+        );
+        match WITH_SHA1.contains(&signature.scheme) {
+            true => Ok(HandshakeSignatureValid::assertion()),
+            false => unless_unreadable(checked, certificate),
+        }
     }
 
     fn verify_tls13_signature(
@@ -255,18 +266,37 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(
+        let checked = rustls::crypto::verify_tls13_signature(
             message,
             certificate,
             signature,
             &self.provider.signature_verification_algorithms,
-        )
+        );
+        unless_unreadable(checked, certificate)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        let mut schemes = algorithms.supported_schemes();
+        // Some servers refuse whoever does not name how their certificate was signed.
+        schemes.extend(WITH_SHA1);
+        schemes
+    }
+}
+
+const WITH_SHA1: [SignatureScheme; 2] = [
+    SignatureScheme::RSA_PKCS1_SHA1,
+    SignatureScheme::ECDSA_SHA1_Legacy,
+];
+
+/// What was found of a signature, unless it could not be looked at.
+fn unless_unreadable(
+    checked: Result<HandshakeSignatureValid, rustls::Error>,
+    certificate: &CertificateDer<'_>,
+) -> Result<HandshakeSignatureValid, rustls::Error> {
+    match ParsedCertificate::try_from(certificate) {
+        Ok(_) => checked,
+        Err(_) => Ok(HandshakeSignatureValid::assertion()),
     }
 }
 

@@ -11,7 +11,10 @@ use std::sync::{
 use common::*;
 use souk_outbound::TlsMode;
 use souk_sandbox::{Blame, Fault, FaultKind, Grant, PoolLimits, Source};
-use souk_tests::{PgCluster, tls::TestCa};
+use souk_tests::{
+    PgCluster,
+    tls::{Leaf, TestCa},
+};
 
 /// The authority's subject in every cluster: a stranger of the same name is told apart by its key only.
 const AUTHORITY: &str = "souk test authority";
@@ -25,12 +28,16 @@ struct Server {
 impl Server {
     /// A server with a certificate for these names, and the bundled connector.
     async fn with_certificate_for(names: &[&str]) -> Server {
+        Server::of(PgCluster::start_named(names, &[]).await).await
+    }
+
+    async fn of(cluster: PgCluster) -> Server {
         let (_, wasm) = souk_plugins::bundle()
             .iter()
             .find(|(name, _)| *name == "postgres")
             .expect("the connector is bundled");
         Server {
-            cluster: PgCluster::start_named(names, &[]).await,
+            cluster,
             sandbox: with_guest(wasm).await,
         }
     }
@@ -159,6 +166,24 @@ async fn require_encrypts_and_disable_does_not() {
         let source = server.source("127.0.0.1", mode, None);
         let answer = server.is_encrypted(source).await;
         assert_eq!(answer.unwrap(), encrypted, "{mode:?}");
+    }
+}
+
+/// A certificate that only old clients read is as good as any where none is checked, and where one is its owner is told what to do.
+#[tokio::test]
+async fn certificates_of_version_1_are_for_require() {
+    let leaf = Leaf::of_version_1();
+    let ca_pem = leaf.certificate_pem.clone();
+    let server = Server::of(PgCluster::start_with(&leaf, ca_pem, &[]).await).await;
+    let required = server.source("127.0.0.1", TlsMode::Require, None);
+    assert!(server.is_encrypted(required).await.unwrap());
+    let ca = Some(server.cluster.ca_pem.as_str());
+    for mode in [TlsMode::VerifyCa, TlsMode::VerifyFull] {
+        let reason = server.refusal("127.0.0.1", mode, ca).await;
+        assert!(
+            reason.contains("make one of version 3"),
+            "{mode:?}: {reason}"
+        );
     }
 }
 

@@ -67,6 +67,23 @@ impl ServerError {
 
     /// The error of the contract. `bound`: the caller's values were part of what ran. What is wrong with the statement itself the server has
     /// mostly said before that, when it was prepared.
+    pub fn of_statement(self, bound: bool) -> Error {
+        match self.number {
+            // MySQL 8 says so of a table whose database there is not.
+            1049 => self.told(Error::not_found(
+                "unknown_table",
+                "the statement names a table of a database that does not exist",
+            )),
+            _ => self.blame(bound),
+        }
+    }
+
+    fn told(self, error: Error) -> Error {
+        error
+            .detail(format!("{} ({})", self.text, self.number))
+            .source_code(self.sqlstate)
+    }
+
     pub fn blame(self, bound: bool) -> Error {
         let error = match self.number {
             1045 | 1698 => Error::authentication(
@@ -88,6 +105,10 @@ impl ServerError {
             1251 | 2059 => Error::configuration(
                 "login_method",
                 "the database wants a kind of login that this connector does not know",
+            ),
+            1524 => Error::configuration(
+                "login_method",
+                "the database user has a kind of login that the server has no more, as mysql_native_password since MySQL 8.4: give it another one (ALTER USER … IDENTIFIED WITH caching_sha2_password BY …)",
             ),
             3159 => Error::configuration(
                 "tls_required",
@@ -130,11 +151,19 @@ impl ServerError {
             | 1270
             | 1271
             | 3143
-            | 3684..=3699
+            | 3149
+            | 3153
+            | 3154
+            | 3165
+            | 3684..=3700
             | 3854
+            | 3887
+            | 3900
             | 3988
+            | 4007
             | 4024
             | 4036..=4044
+            | 6138
                 if bound =>
             {
                 refused_value()
@@ -142,11 +171,17 @@ impl ServerError {
             1064 | 1065 | 1149 => {
                 Error::source_failed("syntax_error", "the database cannot read the statement")
             }
-            1969 | 3024 => Error::timeout(
-                "statement_timeout",
-                "the statement ran longer than the database allows",
-            ),
+            // A sort that was stopped has a number of its own, and says why.
+            1028 if self.text.contains("maximum statement execution time") => too_long(),
+            1028 if self.text.contains("was interrupted") => {
+                Error::timeout("cancelled", "the statement was cancelled at the database")
+            }
+            1969 | 3024 => too_long(),
             1317 => Error::timeout("cancelled", "the statement was cancelled at the database"),
+            1038 => Error::limit_exceeded(
+                "sort_buffer",
+                "a row is larger than what the database sorts in: give it a larger sort_buffer_size, or sell smaller columns",
+            ),
             1040 | 1203 => Error::unavailable(
                 "too_many_connections",
                 "the database takes no more connections, of this user or of anybody",
@@ -162,10 +197,14 @@ impl ServerError {
             1053 | 1077 | 1079 => {
                 Error::unavailable("shutting_down", "the database is shutting down")
             }
+            3032 | 3168 | 3796..=3799 => Error::unavailable(
+                "server_unavailable",
+                "the database takes no statements at the moment: it is offline, or catching up with its group",
+            ),
             1080 | 1927 | 3169 | 4031 => {
                 Error::unavailable("session_closed", "the database closed the session")
             }
-            1021 | 1037 | 1038 | 1041 | 1114 | 1135 | 1461 => {
+            1021 | 1037 | 1041 | 1114 | 1135 | 1461 | 4081 | 4082 => {
                 Error::unavailable("out_of_resources", "the database has run out of a resource")
             }
             1205 | 1213 | 1615 => Error::unavailable(
@@ -193,10 +232,15 @@ impl ServerError {
                 _ => Error::source_failed("sql_error", "the database could not run the statement"),
             },
         };
-        error
-            .detail(format!("{} ({})", self.text, self.number))
-            .source_code(self.sqlstate)
+        self.told(error)
     }
+}
+
+fn too_long() -> Error {
+    Error::timeout(
+        "statement_timeout",
+        "the statement ran longer than the database allows",
+    )
 }
 
 fn refused_value() -> Error {
@@ -253,6 +297,62 @@ mod tests {
                 "{number}"
             );
             assert!(told.message.contains(helps), "{}", told.message);
+        }
+    }
+
+    /// A statement's database is not the connection's.
+    #[test]
+    fn a_database_of_a_statement_is_the_statements() {
+        let error = || ServerError {
+            number: 1049,
+            sqlstate: "42000".to_owned(),
+            text: "Unknown database 'other'".to_owned(),
+        };
+        let at_login = error().blame(false);
+        assert_eq!(at_login.class, ErrorClass::Configuration);
+        let told = error().of_statement(false);
+        assert_eq!(
+            (told.class, told.code.as_str()),
+            (ErrorClass::NotFound, "unknown_table")
+        );
+    }
+
+    /// A sort that is stopped, and one that has no room, say so with numbers of their own.
+    #[test]
+    fn sorts_that_end_are_told_as_what_they_are() {
+        for (number, text, class, code) in [
+            (
+                1028,
+                "Sort aborted: Query execution was interrupted, maximum statement execution time exceeded",
+                ErrorClass::Timeout,
+                "statement_timeout",
+            ),
+            (
+                1028,
+                "Sort aborted: Query execution was interrupted",
+                ErrorClass::Timeout,
+                "cancelled",
+            ),
+            (
+                1028,
+                "Sort aborted: Error writing file",
+                ErrorClass::Source,
+                "sql_error",
+            ),
+            (
+                1038,
+                "Out of sort memory, consider increasing server sort buffer size",
+                ErrorClass::LimitExceeded,
+                "sort_buffer",
+            ),
+        ] {
+            let error = ServerError {
+                number,
+                sqlstate: "HY000".to_owned(),
+                text: text.to_owned(),
+            };
+            let told = error.blame(false);
+            assert_eq!((told.class, told.code.as_str()), (class, code), "{text}");
         }
     }
 

@@ -322,7 +322,7 @@ impl Execute {
         let bound = !self.ask.parameters.is_empty();
         let failed = match (self.refused.take(), self.error.take()) {
             (Some(refused), _) => Some(refused.error),
-            (None, Some(error)) => Some(error.blame(bound)),
+            (None, Some(error)) => Some(error.of_statement(bound)),
             (None, None) if !self.complete => Some(malformed()),
             (None, None) => None,
         };

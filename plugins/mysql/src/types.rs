@@ -49,6 +49,7 @@ pub mod id {
 }
 
 const UNSIGNED: u16 = 1 << 5;
+const IS_BINARY: u16 = 1 << 7;
 const IS_ENUM: u16 = 1 << 8;
 const IS_SET: u16 = 1 << 11;
 /// Bytes that the longest character of utf8mb4 takes: lengths are given in bytes.
@@ -109,6 +110,10 @@ impl<'a> Definition<'a> {
             (id::DATETIME, _) => Reading::LocalMoment,
             (id::DATE, _) => Reading::Date,
             (id::TIME, _) => Reading::Time(self.decimals.min(DECIMALS_MAX)),
+            // No column has that flag.
+            (id::BIT, _) if self.flags & IS_BINARY != 0 => {
+                Reading::ComputedBits(u8::try_from(self.length).unwrap_or(u8::MAX))
+            }
             (id::BIT, _) => match self.length {
                 0..=1 => Reading::Bit,
                 2..=63 => Reading::Bits,
@@ -234,6 +239,8 @@ pub enum Reading {
     Bit,
     Bits,
     LongBits,
+    /// So many, which a statement has made of a column's.
+    ComputedBits(u8),
     /// An integer of so many bytes that stands for true or false.
     Flag(u8),
     /// Never has a value.
@@ -259,7 +266,9 @@ impl Reading {
             Reading::Date => ColumnType::Date,
             Reading::Moment => ColumnType::Timestamp,
             Reading::LocalMoment => ColumnType::LocalTimestamp,
-            Reading::Bit | Reading::Flag(_) => ColumnType::Boolean,
+            Reading::Bit | Reading::Flag(_) | Reading::ComputedBits(0..=1) => ColumnType::Boolean,
+            Reading::ComputedBits(2..=63) => ColumnType::Int64,
+            Reading::ComputedBits(_) => ColumnType::Decimal,
         }
     }
 
@@ -321,6 +330,14 @@ impl Reading {
             Reading::Bit => into.boolean(bits(row.sized()?)? != 0),
             Reading::Bits => into.i64(bits(row.sized()?)? as i64),
             Reading::LongBits => unsigned(bits(row.sized()?)?, into),
+            Reading::ComputedBits(length) => {
+                let value = computed_bits(row.sized()?, length)?;
+                match length {
+                    0..=1 => into.boolean(value != 0),
+                    2..=63 => into.i64(value as i64),
+                    _ => unsigned(value, into),
+                }
+            }
             Reading::Json => into.var(document(row.sized()?)?),
             Reading::Flag(bytes) => {
                 let value = row.take(usize::from(bytes))?;
@@ -372,6 +389,30 @@ fn document(value: &[u8]) -> Result<&[u8], Error> {
         true => Ok(value),
         false => Err(broken_json()),
     }
+}
+
+/// Bits that a statement has made of others (`COALESCE(b, c)`, `MAX(b)`). Servers call them bits and mostly write them as digits, and some of MySQL's
+/// functions as bits: five of these are no digit, and of more they have another length, or are no digits, or nobody knows what they are.
+fn computed_bits(value: &[u8], length: u8) -> Result<u64, Error> {
+    const BELOW_DIGITS: u8 = 5;
+    let is_as_long = value.len() == usize::from(length).div_ceil(8).max(1);
+    let are_digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    match (is_as_long, are_digits) {
+        (true, true) if length > BELOW_DIGITS => Err(unclear_bits()),
+        (_, true) => std::str::from_utf8(value)
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(malformed),
+        (_, false) => bits(value),
+    }
+}
+
+#[cold]
+fn unclear_bits() -> Error {
+    Error::source_failed(
+        "unclear_bits",
+        "the statement computes a BIT of which the database does not say how it is written: select it as CAST(… AS UNSIGNED)",
+    )
 }
 
 fn bits(value: &[u8]) -> Result<u64, Error> {
@@ -458,6 +499,29 @@ mod tests {
             u64::MAX.to_string()
         );
         assert!(read(Reading::LongBits, &[9; 10]).is_err());
+        // As `CASE` of MySQL writes them, and as everything else does.
+        for (length, bytes, told) in [
+            (1, &[1, 0][..], "false"),
+            (1, &[1, 1], "true"),
+            (1, b"\x010", "false"),
+            (1, b"\x011", "true"),
+            (5, &[1, 31], "31"),
+            (5, b"\x017", "7"),
+            (5, b"\x0231", "31"),
+            (8, b"\x0253", "53"),
+            (8, &[1, 200], "200"),
+            (20, &[3, 0, 4, 210], "1234"),
+            (64, b"\x1418446744073709551615", "18446744073709551615"),
+        ] {
+            assert_eq!(
+                value(Reading::ComputedBits(length), bytes),
+                told,
+                "{bytes:?}"
+            );
+        }
+        let unclear = read(Reading::ComputedBits(8), b"\x015").unwrap_err();
+        assert_eq!(unclear.code, "unclear_bits");
+        assert!(read(Reading::ComputedBits(64), b"\x1418446744073709551616").is_err());
     }
 
     /// A day that no calendar has is NULL.
