@@ -143,7 +143,10 @@ impl Api {
              &cancel_http_readonly_queries_on_client_close=1"
         );
         if self.writes_json {
-            path.push_str("&output_format_binary_write_json_as_string=1");
+            // Until 25.8 its whole numbers would be texts.
+            path.push_str(
+                "&output_format_binary_write_json_as_string=1&output_format_json_quote_64bit_integers=0",
+            );
         }
     }
 

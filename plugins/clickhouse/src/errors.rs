@@ -68,6 +68,23 @@ impl ServerError {
         matches!(self.code, 164 | 497)
     }
 
+    /// As [`ServerError::blame`], of a statement, whose session was opened with the connection's own database.
+    pub fn of_statement(self, callers: Option<&[String]>) -> Error {
+        let is_unknown_database = self.code == 81;
+        let error = self.blame(callers);
+        match is_unknown_database {
+            true => Error {
+                detail: error.detail,
+                source_code: error.source_code,
+                ..Error::not_found(
+                    "unknown_database",
+                    "the statement names a database that does not exist",
+                )
+            },
+            false => error,
+        }
+    }
+
     /// The error of the contract. `callers`: the caller's values, of a statement that has any.
     pub fn blame(self, callers: Option<&[String]>) -> Error {
         let is_callers = callers.is_some_and(|values| self.is_of(values));
@@ -79,13 +96,17 @@ impl ServerError {
                 "password_rejected",
                 "the database refused the user name, the password or the token, or does not know the user from this service's address (HOST)",
             ),
-            195 | 514 => Error::authentication(
+            195 => Error::authentication(
                 "login_refused",
                 "the database does not let this user in from this service's address: add it to the user's HOST",
             ),
             81 => Error::configuration(
                 "unknown_database",
                 "the database does not exist at the server: the connection's `database` must name one that does",
+            ),
+            452 => Error::configuration(
+                "setting_refused",
+                "the user's profile does not let souk bound its statements (max_execution_time, max_result_rows, …): loosen its constraints for this user, or give it a profile with readonly = 1",
             ),
             115 => Error::configuration(
                 "unknown_setting",
@@ -138,7 +159,7 @@ impl ServerError {
                 "connection_lost",
                 "the database lost a connection of its own",
             ),
-            236 | 212 => Error::unavailable("shutting_down", "the database stopped the statement"),
+            236 => Error::unavailable("shutting_down", "the database stopped the statement"),
             242 => Error::unavailable("table_unavailable", "a table cannot be read at the moment"),
             6 | 25 | 27 | 38 | 41 | 69 | 70 | 72 | 117 | 131 | 153 | 376 | 407 | 427 | 440
             | 467 | 675 | 676 | 691 => Error::source_failed(

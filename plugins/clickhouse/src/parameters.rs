@@ -30,7 +30,8 @@ pub fn type_of(value: &Value) -> Result<Cow<'static, str>, &'static str> {
         },
         Value::Boolean(_) => "Bool",
         Value::Int64(_) => "Int64",
-        Value::Float64(_) => "Float64",
+        // Its bits.
+        Value::Float64(_) => "UInt64",
         Value::Decimal(text) => return decimal_type(text),
         // What has hours beyond a day leaves as text.
         Value::Text(_) | Value::Bytes(_) | Value::Json(_) | Value::Time(_) => "String",
@@ -74,8 +75,7 @@ pub fn text_of(value: &Value) -> Result<Vec<u8>, &'static str> {
         Value::Null(_) => b"\\N".to_vec(),
         Value::Boolean(value) => value.to_string().into_bytes(),
         Value::Int64(value) => value.to_string().into_bytes(),
-        Value::Float64(value) if value.is_nan() => b"nan".to_vec(),
-        Value::Float64(value) => value.to_string().into_bytes(),
+        Value::Float64(value) => value.to_bits().to_string().into_bytes(),
         Value::Decimal(text) => text.clone().into_bytes(),
         Value::Text(text) | Value::Json(text) => escaped(text.as_bytes()),
         Value::Bytes(bytes) => escaped(bytes),

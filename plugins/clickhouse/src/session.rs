@@ -337,7 +337,7 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<(), Error> {
-        let response = answer(outcome).map_err(|refused| refused.blame(None))?;
+        let response = answer(outcome).map_err(Refused::blame)?;
         let mut reader = Reader(&response.body);
         let columns = head(&mut reader)?;
         let [(_, version_type), (_, readonly_type)] = columns[..] else {
@@ -385,7 +385,7 @@ impl Session {
         let response = answer(outcome).map_err(|refused| {
             let has_callers = callers_values(&asked.text, asked.values.len()) > 0;
             let callers = has_callers.then(|| callers(&asked.text, &asked.values));
-            refused.blame(callers.as_deref())
+            refused.of_statement(callers.as_deref())
         })?;
         let shape = self.shape(&response.body)?;
         let batches = decode(
@@ -477,9 +477,16 @@ enum Refused {
 
 impl Refused {
     /// The error of the contract. `callers`: the caller's values, of a statement that has any.
-    fn blame(self, callers: Option<&[String]>) -> Error {
+    fn of_statement(self, callers: Option<&[String]>) -> Error {
         match self {
-            Refused::Told(error) => error.blame(callers),
+            Refused::Told(error) => error.of_statement(callers),
+            Refused::Failed(error) => error,
+        }
+    }
+
+    fn blame(self) -> Error {
+        match self {
+            Refused::Told(error) => error.blame(None),
             Refused::Failed(error) => error,
         }
     }

@@ -79,8 +79,13 @@ pub fn prepare(text: &str, places: &Places, values: &[Value]) -> Result<String, 
 
 fn bind(place: usize, value: &Value, out: &mut String) -> Result<(), Error> {
     let kind = parameters::type_of(value).map_err(|wanted| refused(place, wanted))?;
+    let number = place + 1;
     // A blank keeps it apart from a word before it. A String takes everything.
-    let _ = write!(out, " {{p{}:{kind}}}", place + 1);
+    let _ = match value {
+        // Servers before 26.7 read the digits of a float to the last bit or two; its bits they read as they are.
+        Value::Float64(_) => write!(out, " reinterpretAsFloat64({{p{number}:{kind}}})"),
+        _ => write!(out, " {{p{number}:{kind}}}"),
+    };
     Ok(())
 }
 

@@ -216,6 +216,7 @@ impl<'a> Parser<'a> {
             "Time" => Type::Time,
             "Point" => self.points(0)?,
             "Ring" | "LineString" => self.points(1)?,
+            "MultiPoint" => self.points(1)?,
             "Polygon" | "MultiLineString" => self.points(2)?,
             "MultiPolygon" => self.points(3)?,
             "DateTime" => {

@@ -3,7 +3,8 @@
 use souk_sdk::{SchemaFilter, Value};
 use std::borrow::Cow;
 
-/// One row per table or view, and per field with [`FIELDS`]. A partition is part of its table.
+/// One row per table or view, and per field with [`FIELDS`]. A partition is part of its table, and so is a chunk of TimescaleDB's. Of a key the columns
+/// that it is of, not those that its index has beside them; and what nobody has checked may be NULL: foreign tables, constraints that are not valid yet.
 macro_rules! sql {
     ($fields:literal, $join:literal, $order:literal) => {
         concat!(
@@ -15,7 +16,7 @@ macro_rules! sql {
             " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ",
             $join,
             " WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition ",
-            "AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' ",
+            "AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT LIKE '\\_timescaledb\\_%' ",
             "AND ($1::text[] = '{}' OR n.nspname = ANY ($1::text[])) ",
             "AND ($2::text[] = '{}' OR c.relname = ANY ($2::text[])) ",
             "AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') ",
@@ -34,10 +35,11 @@ const TABLES: &str = sql!(
 
 const FIELDS: &str = sql!(
     "a.attname::text AS field, pg_catalog.format_type(a.atttypid, a.atttypmod)::text AS field_type, \
-     NOT a.attnotnull AS nullable, COALESCE(a.attnum = ANY (i.indkey), false) AS primary_key",
+     NOT a.attnotnull OR c.relkind = 'f' OR x.conrelid IS NOT NULL AS nullable, COALESCE(a.attnum = ANY (k.conkey), false) AS primary_key",
     "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
      AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') \
-     LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary",
+     LEFT JOIN pg_catalog.pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p' \
+     LEFT JOIN pg_catalog.pg_constraint x ON x.conrelid = c.oid AND x.contype = 'n' AND NOT x.convalidated AND x.conkey = ARRAY[a.attnum]",
     ", a.attnum"
 );
 

@@ -210,23 +210,42 @@ const STATEMENT_TIMEOUT: &str = "due to statement timeout";
 /// What PgBouncer says of a transaction where `pool_mode` is statement.
 const STATEMENT_POOLING: &str = "not allowed in statement pooling mode";
 
-/// What PgBouncer says of a login that it or the server refuses, and the state that the server would have said it with.
-const WORDS_OF_POOLERS: [(&str, &str); 9] = [
+/// What poolers and proxies say of a login that they or the server refuse (PgBouncer, Neon's, Supavisor, pgcat), and the state that the server would have
+/// said it with.
+const WORDS_OF_POOLERS: [(&str, &str); 24] = [
     ("authentication failed", "28P01"),
     ("no such user", "28000"),
     ("no pg_hba.conf entry", "28000"),
     ("role \"", "28000"),
+    ("ssl required", "28000"),
+    ("login rejected", "28000"),
+    ("not allowed", "28000"),
+    ("username too long", "28000"),
+    ("endpoint id is not specified", "3D000"),
     ("no such database", "3D000"),
+    ("no pool configured", "3D000"),
+    ("tenant/user", "3D000"),
+    ("tenant or user", "3D000"),
     ("does not exist", "3D000"),
     ("no more connections", "53300"),
     ("too many clients", "53300"),
+    ("too many connections", "53300"),
     ("connection slots are reserved", "53300"),
+    ("max client connections", "53300"),
+    ("emaxconn", "53300"),
+    ("from the pool", "53300"),
+    ("timeout", "57P03"),
+    ("pool down", "57P03"),
+    ("connect to compute node", "57P03"),
 ];
+/// The states that they say it with: a violation of the protocol, an error within, one of the system.
+const STATES_OF_POOLERS: [&str; 3] = ["08P01", "XX000", "58000"];
 
 /// A login that the server ended. No statement names anything yet: what is not permitted is to connect. PgBouncer calls all that it refuses a violation of the protocol, in words that are not translated; the
 /// server's own words, which it passes on so, may be.
 pub fn login_refused(mut error: ServerError, is_pooler_told: bool) -> Error {
-    let is_poolers = error.sqlstate == "08P01";
+    let is_poolers = STATES_OF_POOLERS.contains(&error.sqlstate.as_str());
+    let text = error.text.to_lowercase();
     if error.sqlstate == "42704" || is_poolers && error.text.contains("startup parameter") {
         let message = match is_pooler_told {
             true => "the server refuses a setting of the login that poolers keep for their clients",
@@ -248,7 +267,7 @@ pub fn login_refused(mut error: ServerError, is_pooler_told: bool) -> Error {
     }
     let known = WORDS_OF_POOLERS
         .iter()
-        .find(|(words, _)| is_poolers && error.text.contains(words));
+        .find(|(words, _)| is_poolers && text.contains(words));
     if let Some((_, sqlstate)) = known {
         error.sqlstate = (*sqlstate).to_owned();
     }
@@ -267,6 +286,67 @@ fn numbered(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
     use souk_sdk::ErrorClass;
+
+    /// Whoever stands before the server says what is wrong in words of its own.
+    #[test]
+    fn what_poolers_refuse_is_told_as_what_it_is() {
+        use ErrorClass::{Authentication, Configuration, Unavailable};
+        for (sqlstate, text, class) in [
+            (
+                "XX000",
+                "password authentication failed for user 'x'",
+                Authentication,
+            ),
+            (
+                "XX000",
+                "This IP address 192.0.2.1 is not allowed to connect",
+                Authentication,
+            ),
+            (
+                "XX000",
+                "Endpoint ID is not specified. Either please upgrade",
+                Configuration,
+            ),
+            (
+                "XX000",
+                "unsupported startup parameter: statement_timeout",
+                Configuration,
+            ),
+            (
+                "XX000",
+                "(ENOTFOUND) tenant/user postgres.abc not found",
+                Configuration,
+            ),
+            (
+                "XX000",
+                "(EMAXCONN) max client connections reached",
+                Unavailable,
+            ),
+            ("XX000", "Couldn't connect to compute node", Unavailable),
+            (
+                "58000",
+                "No pool configured for database: x, user: y",
+                Configuration,
+            ),
+            (
+                "58000",
+                "could not get connection from the pool",
+                Unavailable,
+            ),
+            ("08P01", "SSL required", Authentication),
+            ("08P01", "login rejected", Authentication),
+        ] {
+            let error = ServerError {
+                sqlstate: sqlstate.into(),
+                fatal: false,
+                routine: String::new(),
+                text: text.into(),
+                parameter: None,
+            };
+            let told = login_refused(error, false);
+            assert_eq!(told.class, class, "{text}: {told:?}");
+        }
+    }
 
     /// A transaction that others have made long fails nobody for good: the host asks again on another session.
     #[test]

@@ -25,6 +25,8 @@ use pooled::{Backend, is_ancient};
 
 /// Must fail in a read-only transaction. If it does not, it leaves nothing behind.
 const PROBE: &str = "CREATE TEMPORARY TABLE souk_read_only_probe () ON COMMIT DROP";
+/// The same for Redshift, whose documentation knows neither a table without columns nor what is dropped at a commit: its transaction is taken back.
+const PROBE_ANCIENT: &str = "CREATE TEMPORARY TABLE souk_read_only_probe (n int)";
 /// Asked once. A backend is this session's own if it is the one that the login named; then it has taken the settings of the login.
 const WHOSE: &str = "SELECT pg_catalog.pg_backend_pid()::text, pg_catalog.current_setting('default_transaction_read_only')";
 /// Linux counts its processes up to here. Poolers name one that is any number of 32 bits.
@@ -382,7 +384,11 @@ impl Session {
     fn send_probe(&mut self, probe: Probe, step: &mut Step) {
         let id = probe.id;
         let job = Job::Probe(probe);
-        if let Err(error) = self.run_own(("probe", PROBE), &[], &[], job, step) {
+        let probe = match is_ancient(&self.server_version) {
+            true => PROBE_ANCIENT,
+            false => PROBE,
+        };
+        if let Err(error) = self.run_own(("probe", probe), &[], &[], job, step) {
             step.failed(id, error);
         }
     }

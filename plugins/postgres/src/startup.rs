@@ -12,7 +12,7 @@ use postgres_protocol::message::backend::Message;
 use souk_sdk::Error;
 
 /// The server chooses how much work the proof costs us (its default is 4,096): not more than this.
-const SCRAM_ITERATIONS_MAX: u32 = 100_000;
+const SCRAM_ITERATIONS_MAX: u32 = 200_000;
 
 /// The server's answer to `SSLRequest`: one byte, and nothing behind it, because that would be plain text that
 /// is taken for protected.

@@ -109,7 +109,7 @@ impl Statement {
         let formats = description
             .columns
             .iter()
-            .map(|c| u16::from(c.reading.is_some()));
+            .map(|c| u16::from(c.reading.is_some_and(Reading::is_binary)));
         let mut tail = (readings.len() as u16).to_be_bytes().to_vec();
         tail.extend(formats.flat_map(u16::to_be_bytes));
         let mut head = vec![0];

@@ -4,7 +4,7 @@
 
 use crate::protocol::{Reader, malformed};
 use crate::{arrays, numeric};
-use souk_sdk::json::is_document;
+use souk_sdk::json::{is_decimal, is_document};
 use souk_sdk::numbers::widened;
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
@@ -52,6 +52,8 @@ pub enum Reading {
     Float4,
     Float8,
     Numeric,
+    /// A number as a text: Redshift has a binary form of its own.
+    Digits,
     /// Text in either format, and what is asked for as text.
     Text,
     Bytes,
@@ -163,12 +165,24 @@ impl Reading {
         scalar.or_else(|| element_of(type_oid).map(|_| Reading::Array))
     }
 
+    /// As a server of version 8 is asked for it.
+    pub fn of_ancient(self) -> Reading {
+        match self {
+            Reading::Numeric => Reading::Digits,
+            other => other,
+        }
+    }
+
+    pub fn is_binary(self) -> bool {
+        self != Reading::Digits
+    }
+
     pub fn column_type(self) -> ColumnType {
         match self {
             Reading::Bool => ColumnType::Boolean,
             Reading::Int2 | Reading::Int4 | Reading::Int8 | Reading::Oid => ColumnType::Int64,
             Reading::Float4 | Reading::Float8 => ColumnType::Float64,
-            Reading::Numeric => ColumnType::Decimal,
+            Reading::Numeric | Reading::Digits => ColumnType::Decimal,
             Reading::Text | Reading::Uuid => ColumnType::Text,
             Reading::Bytes => ColumnType::Bytes,
             Reading::Date => ColumnType::Date,
@@ -192,6 +206,10 @@ impl Reading {
                 into.i64(timestamp(value)?.ok_or_else(|| infinite(value))?)
             }
             Reading::Numeric => into.var_with(|out| numeric::write(value, out)),
+            Reading::Digits => match is_decimal(value) || value == b"NaN" {
+                true => into.var(value),
+                false => Err(malformed()),
+            },
             Reading::Bool => into.boolean(boolean(value)?),
             Reading::Int2 => into.i64(i64::from(i16::from_be_bytes(exact(value)?))),
             Reading::Oid => into.i64(i64::from(u32::from_be_bytes(exact(value)?))),

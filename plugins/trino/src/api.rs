@@ -83,13 +83,14 @@ impl Api {
         let settings = &self.settings;
         let mut request = self
             .known(Request::post(STATEMENT))
-            .header("x-trino-catalog", &settings.catalog)
+            // Trino's own names have no capitals, and releases before 476 take none here.
+            .header("x-trino-catalog", settings.catalog.to_lowercase())
             .header("x-trino-time-zone", "UTC")
             // Else times come with three digits of a second, however many they have.
             .header("x-trino-client-capabilities", "PARAMETRIC_DATETIME")
             .header(TRANSACTION, transaction);
         if let Some(schema) = &settings.schema {
-            request = request.header("x-trino-schema", schema);
+            request = request.header("x-trino-schema", schema.to_lowercase());
         }
         request
             .header("content-type", "text/plain; charset=utf-8")

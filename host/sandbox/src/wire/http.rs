@@ -40,8 +40,11 @@ const PEAK: Peak = Peak {
 /// Headers that a session remembers, and the bytes of one: a statement of Trino's has ten, and tokens are no longer. They are on nobody's account.
 const KNOWN_HEADERS_MAX: usize = 12;
 const KNOWN_HEADER_BYTES_MAX: usize = 4 << 10;
-/// Headers of each request that are neither the connector's nor attached: whom it is sent to, and how long it is.
-const OWN_HEADERS: usize = 2;
+/// Headers of each request that are neither the connector's nor attached: whom it is sent to, how long it is, and who sends it.
+const OWN_HEADERS: usize = 3;
+/// Of a connector that does not say so itself: firewalls before servers refuse who does not.
+const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("souk/", env!("CARGO_PKG_VERSION")));
 
 /// Headers about the connection itself, or about who is spoken to: the host's business.
 const HOST_HEADERS: &[&str] = &[
@@ -209,6 +212,9 @@ impl Origin {
         for (name, value) in &self.attach {
             headers.insert(name.clone(), value.clone());
         }
+        headers
+            .entry(header::USER_AGENT)
+            .or_insert_with(|| USER_AGENT.clone());
         *built.headers_mut() = headers;
         Ok(built)
     }

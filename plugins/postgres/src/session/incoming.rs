@@ -194,11 +194,12 @@ impl Session {
             return Err(malformed());
         };
         let error = ServerError::read(&body);
+        // Neon's proxy refuses a login with an error that is not fatal.
+        if matches!(self.phase, Phase::Login(_)) {
+            return Err(errors::login_refused(error, self.settings.pooler));
+        }
         if error.fatal {
-            return Err(match matches!(self.phase, Phase::Login(_)) {
-                true => errors::login_refused(error, self.settings.pooler),
-                false => error.blame(false, false),
-            });
+            return Err(error.blame(false, false));
         }
         if let Some(Job::Begin(_)) = self.queue.front() {
             // The server passes over the job.

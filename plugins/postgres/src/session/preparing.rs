@@ -130,6 +130,9 @@ impl Session {
             if let Some(known) = self.types.get(&column.type_oid).cloned() {
                 (column.native, column.reading) = (known.name, known.reading);
             }
+            if is_ancient(&self.server_version) {
+                column.reading = column.reading.map(Reading::of_ancient);
+            }
         }
         let Some((statement, asks)) = self.statements.prepared(number, description) else {
             return;
