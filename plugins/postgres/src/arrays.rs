@@ -95,7 +95,9 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
             }
             Ok(())
         }
-        Reading::Text => string(out, std::str::from_utf8(value).map_err(|_| malformed())?),
+        Reading::Text | Reading::Digits => {
+            string(out, std::str::from_utf8(value).map_err(|_| malformed())?)
+        }
         Reading::Uuid => string(
             out,
             std::str::from_utf8(&types::uuid(value)?).map_err(|_| malformed())?,

@@ -43,8 +43,7 @@ const KNOWN_HEADER_BYTES_MAX: usize = 4 << 10;
 /// Headers of each request that are neither the connector's nor attached: whom it is sent to, how long it is, and who sends it.
 const OWN_HEADERS: usize = 3;
 /// Of a connector that does not say so itself: firewalls before servers refuse who does not.
-const USER_AGENT: HeaderValue =
-    HeaderValue::from_static(concat!("souk/", env!("CARGO_PKG_VERSION")));
+const USER_AGENT: &str = concat!("souk/", env!("CARGO_PKG_VERSION"));
 
 /// Headers about the connection itself, or about who is spoken to: the host's business.
 const HOST_HEADERS: &[&str] = &[
@@ -214,7 +213,7 @@ impl Origin {
         }
         headers
             .entry(header::USER_AGENT)
-            .or_insert_with(|| USER_AGENT.clone());
+            .or_insert_with(|| HeaderValue::from_static(USER_AGENT));
         *built.headers_mut() = headers;
         Ok(built)
     }
