@@ -168,8 +168,11 @@ fn errors_are_blamed_by_their_reason() {
         assert_eq!(class_and_code(&error), (class, word), "{reason}: {text}");
         assert_eq!(error.detail.as_deref(), Some(text));
         assert!(!error.message.contains(text) || text == "x");
-        let code = if reason.is_empty() { "429" } else { reason };
-        assert_eq!(error.source_code.as_deref(), Some(code));
+        let code = match reason {
+            "" => status.to_string(),
+            reason => reason.to_owned(),
+        };
+        assert_eq!(error.source_code, Some(code));
     }
     // Where it is wrong is for the owner; how long to wait for everybody.
     let cause = json!({"message": "m", "reason": "invalidQuery", "location": "query", "locationType": "parameter"});

@@ -105,7 +105,7 @@ mod tests {
         for (value, kind, text) in [
             (Value::Int64(i64::MIN), "FIXED", "-9223372036854775808"),
             (Value::Float64(0.1), "REAL", "1e-1"),
-            (Value::Float64(f64::NEG_INFINITY), "REAL", "-inf"),
+            (Value::Float64(f64::NEG_INFINITY), "REAL", "-Infinity"),
             (Value::Float64(f64::NAN), "REAL", "NaN"),
             (
                 Value::Decimal("-12345678901234567890.00100".into()),

@@ -113,7 +113,7 @@ fn other_values_are_what_they_are() {
     }
     // As Snowflake says it.
     let place = column("C", "object", json!({"extTypeName": "GEOGRAPHY"}));
-    let told = told(&[place], json!([["POINT(1 2)"]]));
+    let told = told(&[place], json!(["POINT(1 2)"]));
     assert_eq!(told, [(ColumnType::Json, "\"POINT(1 2)\"".to_owned())]);
 }
 
