@@ -1,5 +1,6 @@
 //! A PostgreSQL as a source, as it is and through a pooler in transaction mode. `tests/run --all-engines` runs this against other releases, too.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -209,6 +210,35 @@ async fn two_hundred_columns_of_postgres_leave() {
     source.admin.batch_execute(&table).await.unwrap();
     let table = json!({"schema": "public", "table": "wide"});
     wide_leaves(seller, connection, table, str::to_owned, true).await;
+}
+
+/// Requests that come together share a transaction of PostgreSQL's: `now()` is when that began. Each has its own answer.
+#[tokio::test]
+async fn requests_that_come_together_share_a_transaction_of_postgres() {
+    const AT_ONCE: usize = 32;
+    let source = source(false).await;
+    let asset = json!({"sql_logic": "SELECT :n || ' ' || extract(epoch FROM now())", "parameters": [{"name": "n", "type": "string"}]});
+    let asset = source.seller.asset(&source.connection, asset).await;
+    let ask = async |n: usize| {
+        let n = format!("request {n} of");
+        let answer = source.seller.execute(&asset, json!({"n": n})).await;
+        let said = answer.expect(200).text("/data/answer_value");
+        let begun = said
+            .strip_prefix(&n)
+            .unwrap_or_else(|| panic!("{n}: {said}"));
+        begun.trim().to_owned()
+    };
+    let since = Instant::now();
+    loop {
+        let begun = futures_util::future::join_all((0..AT_ONCE).map(&ask)).await;
+        let transactions: HashSet<&String> = begun.iter().collect();
+        println!("{} transactions for {AT_ONCE} requests", transactions.len());
+        // Two that are none together begin within the same microsecond hardly ever, and a quarter of all never.
+        if transactions.len() < AT_ONCE * 3 / 4 {
+            break;
+        }
+        assert!(since.elapsed() < SOON, "{begun:?}");
+    }
 }
 
 /// What nobody waits for any more stops at the source, long before its time is over, as its list of processes shows.
