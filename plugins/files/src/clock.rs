@@ -14,6 +14,14 @@ impl Clock {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
     }
 
+    /// What there is left of it; without end where nothing was set.
+    pub fn left(&self) -> Duration {
+        let end = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        end.map_or(Duration::MAX, |end| {
+            end.saturating_duration_since(Instant::now())
+        })
+    }
+
     pub fn check(&self) -> Result<(), Error> {
         let end = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match end {

@@ -108,6 +108,12 @@ impl Engine {
         self.tables.by_name.values()
     }
 
+    /// What is kept of tables.
+    pub fn kept(&self) -> Arc<tables::Kept> {
+        let kept = self.state.config().get_extension::<tables::Kept>();
+        kept.unwrap_or_default()
+    }
+
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
@@ -193,7 +199,8 @@ fn config() -> Planned<SessionConfig> {
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_information_schema(false)
-        .with_extension(Arc::new(tables::Reads::default()));
+        .with_extension(Arc::new(tables::Reads::default()))
+        .with_extension(Arc::new(tables::Kept::default()));
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
     // What is written with a point is the decimal that it says.
@@ -204,6 +211,8 @@ fn config() -> Planned<SessionConfig> {
     // Whether filters are pushed down each table says for itself.
     options.execution.parquet.pushdown_filters = false;
     options.execution.parquet.reorder_filters = true;
+    // Two readings of a table at a time would unpack it twice.
+    options.execution.planning_concurrency = 1;
     // Sorts that do not fit fail: there is no disk to write to.
     options.execution.sort_spill_reservation_bytes = 0;
     Ok(config)

@@ -8,6 +8,9 @@ use std::fmt;
 
 use souk_sdk::{Error, ErrorClass};
 
+/// What a statement needs is more than its session may have.
+pub const OUT_OF_MEMORY: &str = "out_of_memory";
+
 /// An error of the contract where a library wants one of the standard library's.
 #[derive(Clone)]
 struct Told(Error);
@@ -309,7 +312,7 @@ pub fn format_of_postgres() -> Error {
 
 pub fn out_of_memory() -> Error {
     Error::source_failed(
-        "out_of_memory",
+        OUT_OF_MEMORY,
         "the statement needs more memory than a session has",
     )
 }

@@ -12,7 +12,7 @@ pub mod once;
 pub mod pairs;
 pub mod scans;
 
-pub use fallible::holds;
+pub use fallible::{holds, may_fail};
 
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -23,7 +23,6 @@ use datafusion::logical_expr::utils::{merge_schema, split_binary_owned};
 use datafusion::logical_expr::{
     BinaryExpr, Case, Expr, Filter, LogicalPlan, Operator, binary_expr, lit,
 };
-use fallible::may_fail;
 
 /// Where a condition stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ mod ordered;
 mod panics;
 mod parameters;
 mod pieces;
+mod places;
 mod plans;
 mod query;
 mod reaches;

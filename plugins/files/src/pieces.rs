@@ -2,7 +2,7 @@
 //! pieces the time and the memory are looked at.
 
 use crate::errors;
-use crate::tables::Reads;
+use crate::tables::{Kept, Reads};
 use crate::watch::{ROWS, Watch};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RunArray};
 use datafusion::arrow::buffer::ScalarBuffer;
@@ -84,11 +84,13 @@ impl ExecutionPlan for Pieces {
         let batches = self.input.execute(partition, context.clone())?;
         let (schema, watch) = (batches.schema(), self.watch.clone());
         let reads = context.session_config().get_extension::<Reads>();
+        let kept = context.session_config().get_extension::<Kept>();
         let look = move || {
             let counted = context.memory_pool().reserved();
             let read = reads.as_ref().map_or(0, |reads| reads.reserved());
+            let kept = kept.as_ref().map_or(0, |kept| kept.bytes());
             watch.clock.check()?;
-            watch.memory.check(counted + read)
+            watch.memory.check(counted + read + kept)
         };
         let look = Arc::new(look);
         let pieces = batches.map_ok(move |batch| {

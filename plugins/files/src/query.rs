@@ -9,9 +9,10 @@ use crate::guards;
 use crate::ignored;
 use crate::ordered;
 use crate::parameters::bound;
+use crate::places;
 use crate::series;
 use crate::similar;
-use crate::tables::FiltersWhileRead;
+use crate::tables::{FiltersWhileRead, FromTheFile};
 use crate::types;
 use crate::watch::ROWS;
 use crate::zones;
@@ -44,7 +45,22 @@ const NODES_DEPTH_MAX: usize = 450;
 
 pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     engine.clock().allow(query.limits.timeout_ms);
-    let state = engine.begun();
+    let kept = engine.kept();
+    let is_hungry = kept.gives_way(&query.text);
+    match answered(engine, query, is_hungry) {
+        // Beside what was kept to be quicker it had no room.
+        Err(error) if error.code == errors::OUT_OF_MEMORY && kept.is_in_the_way(&query.text) => {
+            answered(engine, query, true)
+        }
+        answered => answered,
+    }
+}
+
+fn answered(engine: &Engine, query: &Query, from_file: bool) -> Result<Answer, Error> {
+    let mut state = engine.begun();
+    if from_file {
+        state.config_mut().set_extension(Arc::new(FromTheFile));
+    }
     let plan = planned(engine, &state, &query.text)?;
     plan_is_bounded(&plan)?;
     read_only(&plan)?;
@@ -373,6 +389,9 @@ async fn begin(mut state: SessionState, plan: LogicalPlan) -> Planned<SendableRe
     let plan = guards::guarded(plan)?;
     let while_read = FiltersWhileRead(hands_on_rows(&plan));
     state.config_mut().set_extension(Arc::new(while_read));
+    if places::matter(&plan)? {
+        state.config_mut().set_extension(Arc::new(FromTheFile));
+    }
     let planner = state.query_planner();
     let physical = planner.create_physical_plan(&plan, &state).await?;
     execute_stream(physical, state.task_ctx())

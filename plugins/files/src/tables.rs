@@ -2,10 +2,12 @@
 
 mod arrow;
 mod blocks;
+mod bounds;
 mod csv;
 mod delta;
 mod footers;
 mod json;
+mod kept;
 mod kinds;
 mod lines;
 mod moment;
@@ -17,6 +19,7 @@ mod profile;
 mod streamed;
 mod text;
 
+pub use kept::{FromTheFile, Kept};
 pub use parquet::{FILTERED_BYTES_MAX, FiltersWhileRead, Footer, Reads};
 
 use crate::clock::Clock;

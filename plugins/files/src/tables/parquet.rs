@@ -3,6 +3,7 @@
 
 use super::delta;
 use super::footers;
+use super::kept::{self, Found, FromTheFile, Kept, KeptRows, Refused, Unpacked};
 use super::kinds::check_kind;
 use super::pages::{
     PageSize, Together, broken, check_lists, check_pages, check_schema, held_at_once, unfold,
@@ -28,7 +29,7 @@ use datafusion::datasource::physical_plan::parquet::{
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfigBuilder, ParquetFileReaderFactory, ParquetSource,
 };
-use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::source::{DataSource, DataSourceExec};
 use datafusion::error::Result as Planned;
 use datafusion::execution::memory_pool::{
     GreedyMemoryPool, MemoryConsumer, MemoryPool, MemoryReservation,
@@ -45,10 +46,10 @@ use datafusion::parquet::file::metadata::{
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use souk_sdk::Error;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -155,6 +156,7 @@ struct ParquetTable {
     schema: SchemaRef,
     parts: Arc<Vec<Part>>,
     rows: u64,
+    clock: Clock,
 }
 
 pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
@@ -184,6 +186,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
         schema,
         parts: Arc::new(parts),
         rows,
+        clock: clock.clone(),
     };
     Ok(Known {
         rows: Some(rows),
@@ -391,13 +394,122 @@ impl TableProvider for ParquetTable {
         limit: Option<usize>,
     ) -> Planned<Arc<dyn ExecutionPlan>> {
         let all = || (0..self.schema.fields().len()).collect();
-        for column in projection.cloned().unwrap_or_else(all) {
-            check_kind(self.schema.field(column))?;
+        let columns: Vec<usize> = projection.cloned().unwrap_or_else(all);
+        for column in &columns {
+            check_kind(self.schema.field(*column))?;
         }
-        let reads = state.config().get_extension::<Reads>().unwrap_or_default();
+        // The first rows of a table are soon read.
+        let kept = match limit {
+            Some(_) => None,
+            None => self.kept(&columns, state).await?,
+        };
+        if let Some(kept) = kept {
+            return Ok(DataSourceExec::from_data_source(kept));
+        }
         let while_read = state.config().get_extension::<FiltersWhileRead>();
         let is_filtered = while_read.is_none_or(|while_read| while_read.0)
             && self.largest_group(projection) <= FILTERED_BYTES_MAX;
+        let batch_rows = state.config().batch_size();
+        let files = self.files(projection, is_filtered, batch_rows, state)?;
+        Ok(DataSourceExec::from_data_source(
+            files.with_limit(limit).build(),
+        ))
+    }
+}
+
+impl ParquetTable {
+    /// What is kept of these columns, if all of them are, or are worth it now.
+    async fn kept(&self, columns: &[usize], state: &dyn Session) -> Planned<Option<KeptRows>> {
+        let config = state.config();
+        let (Some(kept), Some(first)) = (config.get_extension::<Kept>(), self.parts.first()) else {
+            return Ok(None);
+        };
+        if config.get_extension::<FromTheFile>().is_some() {
+            return Ok(None);
+        }
+        let find = || {
+            kept.find(&first.name, columns, &self.schema, |new| {
+                let unpacked = self.unpacked(new);
+                let sizes = new.iter().zip(unpacked).map(|(column, unpacked)| {
+                    let kind = self.schema.field(*column).data_type();
+                    kept::size(kind, self.rows, unpacked)
+                });
+                sizes.collect()
+            })
+        };
+        let (missing, bytes, bytes_max) = match find()? {
+            Found::Nothing => return Ok(None),
+            Found::All(kept) => return Ok(Some(kept)),
+            Found::AllBut(missing, bytes, bytes_max) => (missing, bytes, bytes_max),
+        };
+        let unpacked = match kept::has_room(bytes) {
+            true => self.all(&missing, bytes_max, state).await,
+            false => Err(Refused::Never),
+        };
+        let pool = &state.runtime_env().memory_pool;
+        kept.keep(&first.name, &missing, unpacked, pool);
+        match find()? {
+            Found::All(kept) => Ok(Some(kept)),
+            Found::Nothing | Found::AllBut(..) => Ok(None),
+        }
+    }
+
+    /// All rows of these columns, in batches that are the same for each of them.
+    async fn all(
+        &self,
+        columns: &Vec<usize>,
+        bytes_max: usize,
+        state: &dyn Session,
+    ) -> Result<Unpacked, Refused> {
+        let unpacked = self.unpacked(columns).into_iter();
+        let unpacked = unpacked.fold(0, u64::saturating_add);
+        let mut all =
+            Unpacked::begin(unpacked, self.clock.left(), bytes_max).ok_or(Refused::Late)?;
+        let rows = batch_rows(self.row_bytes());
+        let files = self.files(Some(columns), false, rows, state);
+        let files = files.map_err(|_| Refused::Never)?;
+        let files = files.with_batch_size(Some(rows)).build();
+        // Not as a step of a plan, which would cut batches as the statement's other tables are.
+        let mut read = files
+            .open(0, state.task_ctx())
+            .map_err(|_| Refused::Never)?;
+        while let Some(batch) = read.next().await {
+            all.push(&batch.map_err(|_| Refused::Never)?)?;
+        }
+        Ok(all)
+    }
+
+    /// What each of these columns has when it is decompressed, as the footers say.
+    fn unpacked(&self, columns: &[usize]) -> Vec<u64> {
+        let places: HashMap<usize, usize> = columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| (*column, at))
+            .collect();
+        let mut unpacked = vec![0u64; columns.len()];
+        for part in self.parts.iter() {
+            let schema = part.metadata.file_metadata().schema_descr();
+            let groups = part.metadata.row_groups().iter();
+            let leaves = groups.flat_map(|group| group.columns().iter().enumerate());
+            for (leaf, column) in leaves {
+                if let Some(at) = places.get(&schema.get_column_root_idx(leaf)) {
+                    let bytes = u64::try_from(column.uncompressed_size()).unwrap_or(0);
+                    unpacked[*at] = unpacked[*at].saturating_add(bytes);
+                }
+            }
+        }
+        unpacked
+    }
+
+    /// Of all files these columns.
+    fn files(
+        &self,
+        projection: Option<&Vec<usize>>,
+        is_filtered: bool,
+        batch_rows: usize,
+        state: &dyn Session,
+    ) -> Planned<FileScanConfigBuilder> {
+        let reads = state.config().get_extension::<Reads>().unwrap_or_default();
         let mut options = state.default_table_options().parquet;
         options.global.pushdown_filters = is_filtered;
         // Their reader trusts what the file says of their place and length.
@@ -411,7 +523,7 @@ impl TableProvider for ParquetTable {
                 reads,
                 together: match is_filtered {
                     true => Together::All,
-                    false => Together::Rows(state.config().batch_size() as u64),
+                    false => Together::Rows(batch_rows as u64),
                 },
             }));
         let files = self.parts.iter().enumerate();
@@ -423,14 +535,10 @@ impl TableProvider for ParquetTable {
             num_rows: usize::try_from(self.rows).map_or(Precision::Absent, Precision::Exact),
             ..Statistics::new_unknown(&self.schema)
         };
-        let config =
-            FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
-                .with_file_group(FileGroup::new(files.collect()))
-                .with_statistics(statistics)
-                .with_projection_indices(projection.cloned())?
-                .with_limit(limit)
-                .build();
-        Ok(DataSourceExec::from_data_source(config))
+        FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+            .with_file_group(FileGroup::new(files.collect()))
+            .with_statistics(statistics)
+            .with_projection_indices(projection.cloned())
     }
 }
 
