@@ -222,9 +222,9 @@ fn roots(ca_pem: Option<&str>) -> Result<Arc<RootCertStore>, String> {
     Ok(Arc::new(store))
 }
 
-/// `require`: encrypted, whoever answers. Signatures are checked where that can be done, so that the key is the certificate's; of a certificate that rustls
-/// does not read, since it is of X.509's version 1 as many that databases have, and of a signature with SHA-1, as SQL Server 2016 made, they are not: who
-/// answers may be anybody as well.
+/// `require`: encrypted, whoever answers. Signatures are checked where that can be done, so that the key is the certificate's; those of a certificate that rustls
+/// does not read (mostly of X.509's version 1, as many databases have) and those with SHA-1 are not, since who answers may be anybody anyway. SHA-1 is named to
+/// servers whose certificate is signed with it, as SQL Server 2016 makes them: some show no other one.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

@@ -97,6 +97,19 @@ mod tests {
         super::prepare(text, &read(text)?, values)
     }
 
+    /// A float is bound by its bits.
+    #[test]
+    fn floats_are_bits() {
+        let floats = [
+            Value::Float64(0.1),
+            Value::Null(Some(souk_sdk::ColumnType::Float64)),
+        ];
+        assert_eq!(
+            prepare("SELECT ? + ?", &floats).unwrap(),
+            "SELECT  reinterpretAsFloat64({p1:UInt64}) +  {p2:Nullable(Float64)}"
+        );
+    }
+
     /// Only the host's own placeholders are replaced.
     #[test]
     fn placeholders_are_found() {

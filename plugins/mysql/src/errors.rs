@@ -65,8 +65,7 @@ impl ServerError {
         self.number == 1193
     }
 
-    /// The error of the contract. `bound`: the caller's values were part of what ran. What is wrong with the statement itself the server has
-    /// mostly said before that, when it was prepared.
+    /// As [`ServerError::blame`], of a statement, prepared or run.
     pub fn of_statement(self, bound: bool) -> Error {
         match self.number {
             // MySQL 8 says so of a table whose database there is not.
@@ -84,6 +83,8 @@ impl ServerError {
             .source_code(self.sqlstate)
     }
 
+    /// The error of the contract. `bound`: the caller's values were part of what ran. What is wrong with the statement itself the server has
+    /// mostly said before that, when it was prepared.
     pub fn blame(self, bound: bool) -> Error {
         let error = match self.number {
             1045 | 1698 => Error::authentication(
@@ -172,7 +173,11 @@ impl ServerError {
                 Error::source_failed("syntax_error", "the database cannot read the statement")
             }
             // A sort that was stopped has a number of its own, and says why.
-            1028 if self.text.contains("maximum statement execution time") => too_long(),
+            1028 if self.text.contains("maximum statement execution time")
+                || self.text.contains("max_statement_time") =>
+            {
+                too_long()
+            }
             1028 if self.text.contains("was interrupted") => {
                 Error::timeout("cancelled", "the statement was cancelled at the database")
             }

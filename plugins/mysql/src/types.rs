@@ -392,19 +392,24 @@ fn document(value: &[u8]) -> Result<&[u8], Error> {
 }
 
 /// Bits that a statement has made of others (`COALESCE(b, c)`, `MAX(b)`). Servers call them bits and mostly write them as digits, and some of MySQL's
-/// functions as bits: five of these are no digit, and of more they have another length, or are no digits, or nobody knows what they are.
+/// functions as bits, of as many as the value has: five of these are no digit; of more nobody knows what digits are that might be bits.
 fn computed_bits(value: &[u8], length: u8) -> Result<u64, Error> {
     const BELOW_DIGITS: u8 = 5;
-    let is_as_long = value.len() == usize::from(length).div_ceil(8).max(1);
+    let bytes = usize::from(length).div_ceil(8).max(1);
     let are_digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    match (is_as_long, are_digits) {
-        (true, true) if length > BELOW_DIGITS => Err(unclear_bits()),
-        (_, true) => std::str::from_utf8(value)
-            .ok()
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(malformed),
-        (_, false) => bits(value),
+    if !are_digits {
+        return match value.len() <= bytes {
+            true => bits(value),
+            false => Err(malformed()),
+        };
     }
+    if length > BELOW_DIGITS && value.len() <= bytes {
+        return Err(unclear_bits());
+    }
+    let digits = std::str::from_utf8(value).ok();
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(malformed)
 }
 
 #[cold]
@@ -519,8 +524,11 @@ mod tests {
                 "{bytes:?}"
             );
         }
-        let unclear = read(Reading::ComputedBits(8), b"\x015").unwrap_err();
-        assert_eq!(unclear.code, "unclear_bits");
+        for (length, bytes) in [(8, &b"\x015"[..]), (9, b"\x0253"), (16, b"\x015")] {
+            let unclear = read(Reading::ComputedBits(length), bytes).unwrap_err();
+            assert_eq!(unclear.code, "unclear_bits", "{bytes:?}");
+        }
+        assert!(read(Reading::ComputedBits(8), b"\x02-1").is_err());
         assert!(read(Reading::ComputedBits(64), b"\x1418446744073709551616").is_err());
     }
 

@@ -401,6 +401,43 @@ fn schema_comes_from_the_catalog() {
     assert_eq!(wire.wait(id).unwrap().ok().rows, 0);
 }
 
+/// Of a key its own columns, not those that its index has beside them; of a foreign table nothing that nobody checks; of TimescaleDB no chunk.
+#[test]
+fn the_schema_says_what_holds() {
+    let cluster = Cluster::get();
+    cluster.admin(
+        "CREATE SCHEMA held; CREATE TABLE held.covered (id int, place point NOT NULL, PRIMARY KEY (id) INCLUDE (place));
+         CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER away FOREIGN DATA WRAPPER nothing;
+         CREATE FOREIGN TABLE held.away (n int NOT NULL) SERVER away;
+         CREATE SCHEMA _timescaledb_internal; CREATE TABLE _timescaledb_internal.chunk (n int);
+         GRANT USAGE ON SCHEMA held, _timescaledb_internal TO PUBLIC;
+         GRANT SELECT ON held.covered, held.away, _timescaledb_internal.chunk TO PUBLIC",
+    );
+    let mut wire = cluster.wire();
+    let id = wire.submit(Request::Schema(SchemaFilter {
+        schemas: vec!["held".into(), "_timescaledb_internal".into()],
+        tables: vec![],
+        include_fields: true,
+        limits: LIMITS,
+    }));
+    let answer = wire.wait(id).unwrap().ok();
+    let rows: Vec<String> = (0..answer.rows as usize)
+        .map(|row| {
+            [1, 4, 6, 7]
+                .map(|column| answer.cell(column, row))
+                .join(" ")
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "away n true false",
+            "covered id false true",
+            "covered place false false"
+        ]
+    );
+}
+
 /// The catalog of 1,000 tables takes less than a second.
 #[test]
 fn a_thousand_tables_are_listed() {

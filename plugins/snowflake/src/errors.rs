@@ -142,7 +142,8 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
         // tables have may be none either.
         // What fails while it runs is told by such a code alone, without a state.
         _ if failure.sql_state.starts_with("22")
-            || matches!(code, 100_000..=100_999 | INVALID_BINDING) =>
+            || code == INVALID_BINDING
+            || failure.sql_state.is_empty() && matches!(code, 100_000..=100_999) =>
         {
             match names_one(failure, values) {
                 true => Error::invalid_request("invalid_value", "Snowflake refused a value"),

@@ -381,7 +381,7 @@ impl Session {
             (Some(error), _) if error.is_full_of_statements() && !ask.retried => {
                 self.prepare_alone(text, ask, step);
             }
-            (Some(error), _) => step.failed(ask.id, error.blame(false)),
+            (Some(error), _) => step.failed(ask.id, error.of_statement(false)),
             (None, Some((id, _, 0))) => {
                 protocol::close(step.outgoing(), id);
                 step.failed(ask.id, no_result());

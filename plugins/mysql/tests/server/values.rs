@@ -359,6 +359,35 @@ fn zero_dates_are_null() {
     assert_eq!((schema.rows, schema.cell(6, 0)), (3, "true".into()));
 }
 
+/// Bits of which a statement makes others come as digits, and are the numbers that they were.
+#[test]
+fn computed_bits_are_what_they_were() {
+    let server = MariaDb::shared();
+    let database = server.database(
+        "CREATE TABLE kept (n INT, one BIT(1), nine BIT(9), long_one BIT(64)); INSERT INTO kept VALUES (1, b'0', 500, 18446744073709551615), (2, b'1', 7, 1234)",
+    );
+    let mut wire = wire(server, &database);
+    for (what, told) in [
+        ("one", ["false", "true"]),
+        ("COALESCE(one, one)", ["false", "true"]),
+        ("IF(n > 0, one, one)", ["false", "true"]),
+        ("IFNULL(one, b'1')", ["false", "true"]),
+        ("COALESCE(nine, nine)", ["500", ""]),
+        ("CAST(COALESCE(nine, nine) AS UNSIGNED)", ["500", "7"]),
+        ("COALESCE(long_one, one)", ["18446744073709551615", ""]),
+    ] {
+        for (n, told) in [1, 2].into_iter().zip(told) {
+            let answer = wire.query(&format!("SELECT {what} FROM kept WHERE n = {n}"), vec![]);
+            match told {
+                "" => assert_eq!(answer.error().code, "unclear_bits", "{what} {n}"),
+                told => assert_eq!(answer.ok().cell(0, 0), told, "{what} {n}"),
+            }
+        }
+    }
+    let error = wire.query("SELECT * FROM nowhere_at_all.t", vec![]).error();
+    assert_eq!(error.class, ErrorClass::NotFound, "{error:?}");
+}
+
 /// Every kind of parameter comes back, and is compared as what it is.
 #[test]
 fn parameters_are_bound() {

@@ -116,6 +116,48 @@ fn headers_of_the_connection_are_the_hosts() {
     assert!(first(&origin, connect).is_err());
 }
 
+/// A request without a body that may have one says so, and each says who sends it, unless its connector does.
+#[test]
+fn lengths_and_senders_are_said() {
+    let origin = origin("https://api.example.com/v2").unwrap();
+    let sent = |method: &str, body: &[u8], headers: &[(&str, &str)]| {
+        let mut asked = request("/", headers);
+        asked.method = method.into();
+        asked.body = body.to_vec();
+        let built = first(&origin, asked).unwrap();
+        let all = |name: &str| {
+            let values = built.headers().get_all(name).iter();
+            let values = values.map(|value| value.to_str().unwrap().to_owned());
+            values.collect::<Vec<_>>()
+        };
+        (all("content-length"), all("user-agent"))
+    };
+    let souk = vec![concat!("souk/", env!("CARGO_PKG_VERSION")).to_owned()];
+    let (zero, none) = (vec!["0".to_owned()], Vec::<String>::new());
+    for method in ["POST", "PUT", "PATCH"] {
+        assert_eq!(
+            sent(method, b"", &[]),
+            (zero.clone(), souk.clone()),
+            "{method}"
+        );
+        // Of a body the client says it.
+        assert_eq!(
+            sent(method, b"x", &[]),
+            (none.clone(), souk.clone()),
+            "{method}"
+        );
+    }
+    for method in ["GET", "DELETE"] {
+        assert_eq!(
+            sent(method, b"", &[]),
+            (none.clone(), souk.clone()),
+            "{method}"
+        );
+    }
+    let own = sent("POST", b"", &[("User-Agent", "own/1")]);
+    assert_eq!(own, (zero, vec!["own/1".to_owned()]));
+}
+
 /// What was said before is sent as if it were new, and what differs is checked as the first was; little is kept of it.
 #[test]
 fn what_is_said_again_is_sent_again() {
@@ -126,7 +168,10 @@ fn what_is_said_again_is_sent_again() {
         let all = built.headers().iter();
         let mut all: Vec<_> = all
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
-            .filter(|line| !line.starts_with("host: ") && !line.starts_with("x-api-key: "))
+            .filter(|line| {
+                let own = ["host: ", "x-api-key: ", "content-length: ", "user-agent: "];
+                !own.iter().any(|own| line.starts_with(own))
+            })
             .collect();
         all.insert(0, built.uri().to_string());
         Some(all)
