@@ -135,10 +135,14 @@ impl Engine {
         });
         let finished = self.runtime.block_on(watched);
         if finished.is_err() {
-            // Tasks that are given up let go of their memory only when they are next due.
-            self.runtime.block_on(tokio::task::yield_now());
+            self.settle();
         }
         finished
+    }
+
+    /// Tasks that were given up let go of their memory only when they are next due.
+    pub fn settle(&self) {
+        self.runtime.block_on(tokio::task::yield_now());
     }
 }
 

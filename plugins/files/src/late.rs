@@ -29,7 +29,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use rows::LateRows;
-pub use rows::compact;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -46,11 +46,14 @@ const NODES_DEPTH_MAX: usize = 450;
 pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     engine.clock().allow(query.limits.timeout_ms);
     let kept = engine.kept();
-    let is_hungry = kept.gives_way(&query.text);
+    let is_hungry = kept.begin(&query.text, engine.clock().left());
     match answered(engine, query, is_hungry) {
-        // Beside what was kept to be quicker it had no room.
-        Err(error) if error.code == errors::OUT_OF_MEMORY && kept.is_in_the_way(&query.text) => {
-            answered(engine, query, true)
+        // Beside what was kept to be quicker it may have had no room.
+        Err(error) if error.code == errors::OUT_OF_MEMORY && kept.let_go() => {
+            engine.settle();
+            let answer = answered(engine, query, true)?;
+            kept.is_hungry(&query.text);
+            Ok(answer)
         }
         answered => answered,
     }

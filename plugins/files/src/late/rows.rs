@@ -223,7 +223,7 @@ fn selected(config: &FileScanConfig, places: &Places) -> Planned<FileGroup> {
 }
 
 /// The same rows and nothing beside them: who reads a row of a column makes room for a batch of them, and a text holds its page.
-pub fn compact(batch: &RecordBatch) -> Planned<RecordBatch> {
+fn compact(batch: &RecordBatch) -> Planned<RecordBatch> {
     let rows = u32::try_from(batch.num_rows()).map_err(|_| lost())?;
     let all = UInt32Array::from_iter_values(0..rows);
     let copied = take_record_batch(batch, &all)?;

@@ -4,8 +4,8 @@
 //! Start reading at [`Kept`]; [`super::parquet`] asks it before it reads.
 
 use super::bounds::{AllBounds, Bounds};
-use crate::late::compact;
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::take_record_batch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Statistics;
 use datafusion::common::config::ConfigOptions;
@@ -41,7 +41,7 @@ const ASKED_MIN: u32 = 3;
 const COLUMNS_MAX: usize = 100;
 /// What is unpacked in a millisecond at the least, where nothing else runs: what is likely to take longer than it may is not begun.
 const BYTES_PER_MS: u64 = 100 << 10;
-/// The part of the time that a statement has left in which its columns are unpacked for those that come after it, or not at all.
+/// The part of a statement's time in which columns of all its tables are unpacked for those that come after it, or not at all.
 const PART_OF_TIME: u32 = 8;
 /// What an array has beside its values.
 const ARRAY_BYTES: usize = 512;
@@ -61,7 +61,7 @@ pub struct Unpacked {
     bytes: usize,
     bytes_max: usize,
     begun: Instant,
-    until: Duration,
+    spare: Duration,
 }
 
 /// Why columns are not kept.
@@ -84,6 +84,8 @@ struct All {
     hungry: HashSet<u64>,
     /// How often columns have to be asked for.
     asked_min: u32,
+    /// What the statement that is being answered may still spend on those behind it.
+    spare: Duration,
 }
 
 impl Default for All {
@@ -94,6 +96,7 @@ impl Default for All {
             reserved: None,
             hungry: HashSet::new(),
             asked_min: ASKED_MIN,
+            spare: Duration::ZERO,
         }
     }
 }
@@ -111,8 +114,8 @@ enum Column {
 pub enum Found {
     /// They are read from the file.
     Nothing,
-    /// All but these, which are worth keeping, what they take as far as that is known, and what they may.
-    AllBut(Vec<usize>, u64, usize),
+    /// All but these, which are worth keeping, and what they take as far as that is known.
+    AllBut(Vec<usize>, u64),
     All(KeptRows),
 }
 
@@ -167,7 +170,7 @@ impl Kept {
             return Ok(Found::Nothing);
         }
         if !missing.is_empty() {
-            return Ok(Found::AllBut(missing, taken, BYTES_MAX - all.bytes));
+            return Ok(Found::AllBut(missing, taken));
         }
         let kept = columns.iter().map(|at| match known.get(at) {
             Some(Column::Kept(arrays, bounds)) => Some((arrays, bounds.clone())),
@@ -189,8 +192,10 @@ impl Kept {
         columns: &[usize],
         unpacked: Result<Unpacked, Refused>,
         pool: &Arc<dyn MemoryPool>,
+        took: Duration,
     ) {
         let mut all = self.all();
+        all.spare = all.spare.saturating_sub(took);
         let known = all.tables.entry(table.clone()).or_default();
         let unpacked = unpacked.and_then(|unpacked| {
             let rows = || unpacked.batches.iter().map(RecordBatch::num_rows);
@@ -240,27 +245,45 @@ impl Kept {
         }
     }
 
-    /// A statement has run out of memory. Where something is kept it is let go of, and whenever that statement is asked again. Whether there was something.
-    pub fn is_in_the_way(&self, text: &str) -> bool {
+    /// A statement begins that has so much time, and gets the room that it needs, if it is one of those. Whether it is.
+    pub fn begin(&self, text: &str, time: Duration) -> bool {
         let mut all = self.all();
-        if all.bytes == 0 || all.hungry.len() == HUNGRY_MAX {
-            return false;
-        }
-        all.hungry.insert(hashed(text));
-        // Where such statements come again and again there is less to be gained.
-        all.asked_min = all.asked_min.saturating_mul(2);
-        all.let_go();
-        true
-    }
-
-    /// Makes room for a statement that needs it. Whether it does.
-    pub fn gives_way(&self, text: &str) -> bool {
-        let mut all = self.all();
+        all.spare = time / PART_OF_TIME;
         let is_hungry = !all.hungry.is_empty() && all.hungry.contains(&hashed(text));
         if is_hungry {
             all.let_go();
         }
         is_hungry
+    }
+
+    /// Lets go of everything. Whether there was something.
+    pub fn let_go(&self) -> bool {
+        let mut all = self.all();
+        let had = all.bytes > 0;
+        all.let_go();
+        had
+    }
+
+    /// A statement was answered only without what was kept.
+    pub fn is_hungry(&self, text: &str) {
+        let mut all = self.all();
+        if all.hungry.len() < HUNGRY_MAX && all.hungry.insert(hashed(text)) {
+            // Where such statements come again and again there is less to be gained.
+            all.asked_min = all.asked_min.saturating_mul(2);
+        }
+    }
+
+    /// Nothing is unpacked yet, of as much as there is room for; `None` where it would take too long, as there is so much to unpack.
+    pub fn unpack(&self, unpacked: u64) -> Option<Unpacked> {
+        let all = self.all();
+        let takes = Duration::from_millis(unpacked / BYTES_PER_MS);
+        (takes < all.spare).then(|| Unpacked {
+            batches: Vec::new(),
+            bytes: 0,
+            bytes_max: BYTES_MAX - all.bytes,
+            begun: Instant::now(),
+            spare: all.spare,
+        })
     }
 }
 
@@ -301,32 +324,32 @@ pub fn has_room(bytes: u64) -> bool {
 }
 
 impl Unpacked {
-    /// Nothing yet, of at most so many bytes; `None` where it would take too long of the time that is left, as there is so much to unpack.
-    pub fn begin(unpacked: u64, left: Duration, bytes_max: usize) -> Option<Unpacked> {
-        let until = left / PART_OF_TIME;
-        let takes = Duration::from_millis(unpacked / BYTES_PER_MS);
-        (takes < until).then(|| Unpacked {
-            batches: Vec::new(),
-            bytes: 0,
-            bytes_max,
-            begun: Instant::now(),
-            until,
-        })
-    }
-
-    /// One batch more, of which only the values are held: who reads a row group has made room for a batch, and a text holds its page.
+    /// One batch more.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Refused> {
-        let batch = compact(batch).map_err(|_| Refused::Never)?;
+        let batch = exact(batch).map_err(|_| Refused::Never)?;
         self.bytes += batch.get_array_memory_size() + batch.num_columns() * ARRAY_BYTES;
         self.batches.push(batch);
         if self.bytes > self.bytes_max {
             return Err(Refused::Never);
         }
-        match self.begun.elapsed() > self.until {
+        match self.begun.elapsed() > self.spare {
             true => Err(Refused::Late),
             false => Ok(()),
         }
     }
+}
+
+/// The same values in buffers of their own: who reads a row group has made room for a batch, and a text lies in its page or its dictionary.
+fn exact(batch: &RecordBatch) -> Planned<RecordBatch> {
+    let rows = u32::try_from(batch.num_rows()).unwrap_or(u32::MAX);
+    let copied = take_record_batch(batch, &UInt32Array::from_iter_values(0..rows))?;
+    let columns = copied.columns().iter();
+    let columns = columns.map(|column| match column.data_type() {
+        DataType::Utf8View => Arc::new(column.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(column.as_binary_view().gc()) as ArrayRef,
+        _ => column.clone(),
+    });
+    Ok(RecordBatch::try_new(copied.schema(), columns.collect())?)
 }
 
 /// Reads what is kept.

@@ -437,17 +437,19 @@ impl ParquetTable {
                 sizes.collect()
             })
         };
-        let (missing, bytes, bytes_max) = match find()? {
+        let (missing, bytes) = match find()? {
             Found::Nothing => return Ok(None),
             Found::All(kept) => return Ok(Some(kept)),
-            Found::AllBut(missing, bytes, bytes_max) => (missing, bytes, bytes_max),
+            Found::AllBut(missing, bytes) => (missing, bytes),
         };
+        let left = self.clock.left();
         let unpacked = match kept::has_room(bytes) {
-            true => self.all(&missing, bytes_max, state).await,
+            true => self.all(&missing, &kept, state).await,
             false => Err(Refused::Never),
         };
+        let took = left.saturating_sub(self.clock.left());
         let pool = &state.runtime_env().memory_pool;
-        kept.keep(&first.name, &missing, unpacked, pool);
+        kept.keep(&first.name, &missing, unpacked, pool, took);
         match find()? {
             Found::All(kept) => Ok(Some(kept)),
             Found::Nothing | Found::AllBut(..) => Ok(None),
@@ -458,23 +460,23 @@ impl ParquetTable {
     async fn all(
         &self,
         columns: &Vec<usize>,
-        bytes_max: usize,
+        kept: &Kept,
         state: &dyn Session,
     ) -> Result<Unpacked, Refused> {
         let unpacked = self.unpacked(columns).into_iter();
         let unpacked = unpacked.fold(0, u64::saturating_add);
-        let mut all =
-            Unpacked::begin(unpacked, self.clock.left(), bytes_max).ok_or(Refused::Late)?;
+        let mut all = kept.unpack(unpacked).ok_or(Refused::Late)?;
         let rows = batch_rows(self.row_bytes());
+        let failed = |_| match self.clock.check() {
+            Ok(()) => Refused::Never,
+            Err(_) => Refused::Late,
+        };
         let files = self.files(Some(columns), false, rows, state);
-        let files = files.map_err(|_| Refused::Never)?;
-        let files = files.with_batch_size(Some(rows)).build();
+        let files = files.map_err(failed)?.with_batch_size(Some(rows)).build();
         // Not as a step of a plan, which would cut batches as the statement's other tables are.
-        let mut read = files
-            .open(0, state.task_ctx())
-            .map_err(|_| Refused::Never)?;
+        let mut read = files.open(0, state.task_ctx()).map_err(failed)?;
         while let Some(batch) = read.next().await {
-            all.push(&batch.map_err(|_| Refused::Never)?)?;
+            all.push(&batch.map_err(failed)?)?;
         }
         Ok(all)
     }
