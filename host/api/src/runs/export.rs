@@ -37,8 +37,9 @@ use tokio::task::AbortHandle;
 /// Exports under way of one company: each holds two pages of at most 16 MiB and a session of the seller's source.
 pub const EXPORTS_MAX: u32 = 4;
 
-/// A compressor hands out the end of a page once nothing has come for a moment, before it asks for more.
-const COMPRESSOR_WAITS: Duration = Duration::from_millis(20);
+/// A compressor hands out the end of a page once nothing has come for a moment, before it asks for more: within a millisecond, and on a machine that is
+/// busy within many.
+const COMPRESSOR_WAITS: Duration = Duration::from_millis(250);
 
 const ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const PAGES: HeaderName = HeaderName::from_static("x-export-pages");
