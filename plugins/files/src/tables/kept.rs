@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 /// Of all tables of a session together, as it is measured. A million rows of seven columns, two short texts among them, have 104 MiB.
 const BYTES_MAX: usize = 128 << 20;
-/// Statements that need the room. With as many a session keeps what it has, and further ones end with `out_of_memory`, as without it they might.
+/// Statements that are remembered to need the room; further ones run out of memory first, each time, and are then answered without what is kept.
 const HUNGRY_MAX: usize = 64;
 /// Which part of it statements have less for what they sort, group and join: that may take four times what it is counted for (`engine`), and this does not.
 const PART_OF_POOL: usize = 4;
@@ -50,7 +50,7 @@ const ARRAY_BYTES: usize = 512;
 #[derive(Debug, Default)]
 pub struct Kept(Mutex<All>);
 
-/// A statement that is answered from the file, whatever is kept: it asks where rows lie there, or computes what can fail of the rows that are left of a sort.
+/// A statement that is answered from the file, whatever is kept: it asks where rows lie there, computes what can fail of rows of which the file's reading leaves some out, or needs the memory.
 #[derive(Debug)]
 pub struct FromTheFile;
 
