@@ -212,6 +212,50 @@ async fn two_hundred_columns_of_postgres_leave() {
     wide_leaves(seller, connection, table, str::to_owned, true).await;
 }
 
+/// A row that is asked for by its primary key is asked for without a LIMIT: one row of the table is there only for statements without. Where tables
+/// inherit, keys may be those of other rows of the table that they inherit from: a page has as many rows as it was asked for all the same, and says that
+/// there are more.
+#[tokio::test]
+async fn postgres_is_asked_for_a_row_by_its_key_without_a_limit() {
+    let source = source(false).await;
+    let Source {
+        seller, database, ..
+    } = &source;
+    let cluster = PgCluster::shared().await;
+    let reader = unique("reader");
+    let tables = format!(
+        "CREATE TABLE games (id INT PRIMARY KEY, n INT); CREATE TABLE cups () INHERITS (games);
+        INSERT INTO games VALUES (1, 1), (2, 2); INSERT INTO cups VALUES (1, 3), (1, 4);
+        CREATE ROLE \"{reader}\" LOGIN PASSWORD 'reads'; GRANT SELECT ON games TO \"{reader}\"; ALTER TABLE games ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY unbounded ON games USING (n <> 2 OR position('LIMIT' IN current_query()) = 0);"
+    );
+    source.admin.batch_execute(&tables).await.unwrap();
+    let credentials = json!({"username": reader, "password": "reads"}).to_string();
+    let fields = json!({"credential_type": "PASSWORD", "credentials": credentials, "host": "127.0.0.1", "port": cluster.port,
+        "database": database, "ssl_mode": "verify-full", "ca_pem": cluster.ca_pem});
+    let connection = seller.connection("postgres", fields).await;
+    let fields = json!({"source": {"schema": "public", "table": "games"}, "fields": [{"name": "n"}], "filters": ["id"]});
+    let endpoint = seller.endpoint(&connection, fields).await;
+    let test = seller.path(&format!("/endpoints/{endpoint}/test"));
+    seller.client.get(&test).await.expect(200);
+    let page = async |asked: &str| {
+        let path = seller.path(&format!("/endpoints/{endpoint}/execute?{asked}"));
+        let answer = seller.client.get(&path).await.expect(200);
+        let rows = answer.at("/data/response/data").as_array().cloned();
+        let rows = rows.unwrap_or_default();
+        let mut numbers: Vec<i64> = rows.iter().filter_map(|row| row["n"].as_i64()).collect();
+        numbers.sort_unstable();
+        let has_more = answer.at("/data/service/pagination/has_more").clone();
+        (numbers, has_more)
+    };
+    assert_eq!(page("limit=3").await, (vec![1, 3, 4], json!(false)));
+    assert_eq!(page("id=2").await, (vec![2], json!(false)));
+    assert_eq!(page("id=7").await, (vec![], json!(false)));
+    let (numbers, has_more) = page("id=1&limit=1").await;
+    assert_eq!((numbers.len(), has_more), (1, json!(true)));
+    assert_eq!(page("id=1").await, (vec![1, 3, 4], json!(false)));
+}
+
 /// Requests that come together share a transaction of PostgreSQL's: `now()` is when that began. Each has its own answer.
 #[tokio::test]
 async fn requests_that_come_together_share_a_transaction_of_postgres() {

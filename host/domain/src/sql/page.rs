@@ -259,13 +259,14 @@ impl Writer<'_> {
     }
 
     /// Whether the conditions leave one row, so that a LIMIT bounds nothing. To most engines one costs nothing; DuckDB makes a stage of its plan of
-    /// it, which takes a seventh of what reading one row by its key does. Never of ClickHouse, whose primary keys many rows may share.
+    /// it, which takes a seventh of what reading one row by its key does, PostgreSQL a node with a row of its own, a tenth of it. Never of ClickHouse,
+    /// whose primary keys many rows may share.
     fn is_one_row(&self) -> bool {
         let Rows {
             key, after, window, ..
         } = self.rows;
         let is_first = after.is_none() && matches!(window, Window::First(_));
-        self.dialect == Dialect::Generic
+        matches!(self.dialect, Dialect::Generic | Dialect::Postgres)
             && is_first
             && !key.is_empty()
             && key.iter().all(|column| self.is_equal(column))
