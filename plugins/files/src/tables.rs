@@ -16,11 +16,13 @@ mod pages;
 mod parquet;
 mod places;
 mod profile;
+mod row_groups;
 mod streamed;
 mod text;
 
 pub use kept::{FromTheFile, Kept};
-pub use parquet::{FILTERED_BYTES_MAX, FiltersWhileRead, Footer, Reads};
+pub use parquet::{FILTERED_BYTES_MAX, FiltersWhileRead, Footer};
+pub use row_groups::Reads;
 
 use crate::clock::Clock;
 use crate::errors;
