@@ -56,3 +56,4 @@ pub use request::{
 pub use sandbox::{Sandbox, Tried};
 pub use source::{Grant, Lender, Lent, PoolLimits, Source, platform, platform_of};
 pub use tenants::Quota;
+pub use wire::refused_header;

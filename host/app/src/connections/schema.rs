@@ -10,7 +10,7 @@ use jsonschema::PatternOptions;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 use souk_domain::fields::FieldError;
-use souk_sandbox::EngineInfo;
+use souk_sandbox::{EngineInfo, refused_header};
 
 /// A form for people with a hundred fields is smaller.
 pub(crate) const SCHEMA_BYTES_MAX: usize = 16 * 1024;
@@ -214,8 +214,15 @@ pub(crate) fn check_schema(text: &str) -> Result<(), String> {
             text.len()
         ));
     }
-    let schema: Value = serde_json::from_str(text).unwrap_or_default();
-    compiled(&schema).map(drop)
+    let asked = Asked::by(text);
+    for Header { member, name, .. } in asked.headers() {
+        if let Some(reason) = refused_header(name) {
+            return Err(format!(
+                "the settings schema has \"{member}\" sent as the header \"{name}\", which {reason}"
+            ));
+        }
+    }
+    compiled(&asked.schema).map(drop)
 }
 
 fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
@@ -417,6 +424,14 @@ mod tests {
             (
                 json!({"allOf": [{"unevaluatedProperties": false}]}).to_string(),
                 "unevaluatedProperties",
+            ),
+            (
+                json!({"properties": {"a": {"x-souk-header": "Content-Length"}}}).to_string(),
+                "is the host's own",
+            ),
+            (
+                json!({"properties": {"a": {"x-souk-header": "x a"}}}).to_string(),
+                "is no header name",
             ),
             (
                 json!({"patternProperties": {r"\pL{200}": {}}}).to_string(),

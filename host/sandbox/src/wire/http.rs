@@ -62,6 +62,15 @@ const HOST_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
+/// Why no header of this name can be sent in a connector's stead (`x-souk-header`). `None`: it can.
+pub fn refused_header(name: &str) -> Option<&'static str> {
+    match name.parse::<HeaderName>() {
+        Err(_) => Some("is no header name"),
+        Ok(name) if HOST_HEADERS.contains(&name.as_str()) => Some("is the host's own"),
+        Ok(_) => None,
+    }
+}
+
 /// Methods whose requests have a body as a rule, so that a server wants to know of its absence.
 fn may_have_body(method: &Method) -> bool {
     matches!(*method, Method::POST | Method::PUT | Method::PATCH)

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use souk_outbound::{Error, ErrorKind, Lends, Lookups};
 
+pub use http::refused_header;
 pub(crate) use http::{HttpOrigin, Origin};
 
 use crate::{
