@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const OWN: u64 = 1_536;
 /// So many companies may have all of their sockets at once before anybody is short of descriptors.
 const COMPANIES: u64 = 4;
+/// Files that a company's connectors may hold open: 64 sessions, and as many in each. Where the system allows it they are beside all else.
+const GUESTS_FILES: u64 = 64 * 64;
 /// The last descriptors, or a quarter of few: no client connection takes them, whatever else is open.
 const KEPT: u64 = 256;
 /// Descriptors held for nothing, to be given up when there is no other: with each a client can be refused.
@@ -29,7 +31,7 @@ pub struct Room {
 /// Returns how many client connections there is room for, and how many sockets of one company.
 pub fn make_room(connections_max: usize, company_sockets: usize) -> Room {
     let reserved = OWN + COMPANIES * company_sockets as u64;
-    let allowed = raise(connections_max as u64 + reserved);
+    let allowed = raise(connections_max as u64 + reserved + COMPANIES * GUESTS_FILES);
     share_out(allowed, reserved, connections_max, company_sockets)
 }
 

@@ -1,19 +1,26 @@
 //! What each `ssl_mode` proves about a real server whose certificate is for another name, or from
-//! another authority. Every other test has a certificate that fits, and so cannot tell the modes apart.
+//! another authority. Every other test has a certificate that fits, and so cannot tell the modes apart. And that what is long leaves within TLS.
 
 mod common;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use common::*;
 use souk_outbound::TlsMode;
-use souk_sandbox::{Blame, Fault, FaultKind, Grant, PoolLimits, Source};
+use souk_sandbox::{Blame, Fault, FaultKind, Grant, PoolLimits, Source, Value};
 use souk_tests::{
     PgCluster,
     tls::{Leaf, TestCa},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpSocket, TcpStream},
 };
 
 /// The authority's subject in every cluster: a stranger of the same name is told apart by its key only.
@@ -95,6 +102,50 @@ impl Server {
             }
         }
     }
+}
+
+/// What is longer than the way to the server has room for arrives within TLS as well, to its last byte, although nothing is sent behind it.
+#[tokio::test]
+async fn long_parameters_leave_within_tls() {
+    const BYTES: usize = 4 << 20;
+    let mut server = Server::with_certificate_for(&["localhost"]).await;
+    server.cluster.port = narrow(server.cluster.port).await;
+    let source = Arc::new(server.source("localhost", TlsMode::Require, None));
+    // The last bytes find no room only where it ends with them: of a megabyte or so, one length in twenty.
+    for length in (0..40).map(|round| BYTES + round * 48_611) {
+        let text = Value::Text("x".repeat(length));
+        let request = query_with("SELECT length($1)", vec![text]);
+        let output = server.sandbox.run(&source, request, within(20)).await;
+        assert_eq!(
+            rows(&output.unwrap()),
+            format!(r#"[{{"length":{length}}}]"#)
+        );
+    }
+}
+
+/// A port that leads to this one, and takes as much as 64 MiB a second: whoever sends more finds no room.
+async fn narrow(port: u16) -> u16 {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(8).unwrap();
+    let narrow = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_server, mut to_server) = server.into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+            tokio::spawn(async move {
+                let mut piece = vec![0; 64 << 10];
+                while let Ok(length @ 1..) = from_client.read(&mut piece).await {
+                    to_server.write_all(&piece[..length]).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            });
+        }
+    });
+    narrow
 }
 
 /// A certificate of the right authority for another name: `verify-full` refuses it and says why, `verify-ca` takes it.

@@ -145,19 +145,36 @@ impl Pools {
     }
 
     fn make(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
-        let connector = self
-            .shared
-            .registry
-            .resolve(&source.company, &source.engine)
-            .ok_or_else(|| {
-                Fault::new(
-                    Blame::Host,
-                    FaultKind::Unsupported,
-                    format!("no connector serves the engine \"{}\" here", source.engine),
-                )
-                .code("engine_unknown")
-            })?;
-        self.put(source, connector, Part::AtWork)
+        let registry = &self.shared.registry;
+        loop {
+            let connector = registry
+                .resolve(&source.company, &source.engine)
+                .ok_or_else(|| {
+                    Fault::new(
+                        Blame::Host,
+                        FaultKind::Unsupported,
+                        format!("no connector serves the engine \"{}\" here", source.engine),
+                    )
+                    .code("engine_unknown")
+                })?;
+            let pool = self.put(source, connector, Part::AtWork)?;
+            if self.is_of_now(&pool) {
+                return Ok(pool);
+            }
+            // Another version was published meanwhile, and whoever followed found no pool of this one to retire.
+            pool.retire();
+        }
+    }
+
+    /// Whether its connector is the one that serves its engine now, or the canary beside it.
+    fn is_of_now(&self, pool: &Pool) -> bool {
+        let registry = &self.shared.registry;
+        let (company, engine) = (&pool.source.company, &pool.source.engine);
+        let now = match pool.part {
+            Part::AtWork => registry.resolve(company, engine),
+            Part::Canary => registry.canary(company, engine),
+        };
+        now.is_some_and(|connector| Arc::ptr_eq(&connector, &pool.connector))
     }
 
     /// The canary's pool, unless it is left alone there for now: whoever can be answered is. What it has met is counted all the same.
@@ -166,7 +183,12 @@ impl Pools {
         let pool = self.find(source, Part::Canary).or_else(|| {
             let registry = &self.shared.registry;
             let connector = registry.canary(&source.company, &source.engine)?;
-            self.put(source, connector, Part::Canary).ok()
+            let pool = self.put(source, connector, Part::Canary).ok()?;
+            let is_of_now = self.is_of_now(&pool);
+            if !is_of_now {
+                pool.retire();
+            }
+            is_of_now.then_some(pool)
         });
         let now_us = self.shared.micros(Instant::now());
         pool.filter(|pool| !pool.breaker.is_closed(now_us))
@@ -229,14 +251,8 @@ impl Pools {
 
     /// Retires every pool whose connector is not the one that serves its engine now, nor the canary beside it.
     pub fn follow(&self) {
-        let registry = &self.shared.registry;
         for pool in self.all() {
-            let (company, engine) = (&pool.source.company, &pool.source.engine);
-            let now = match pool.part {
-                Part::AtWork => registry.resolve(company, engine),
-                Part::Canary => registry.canary(company, engine),
-            };
-            if !now.is_some_and(|connector| Arc::ptr_eq(&connector, &pool.connector)) {
+            if !self.is_of_now(&pool) {
                 pool.retire();
             }
         }

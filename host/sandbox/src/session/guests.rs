@@ -25,6 +25,9 @@ const INLINE_BYTES: usize = 2 << 20;
 /// Bytes that a call may return in a lane: a few times the largest result.
 const CALL_BYTES: usize = 64 << 20;
 
+/// Bytes that may wait to be written: past that the guest is sending without being asked.
+pub const UNSENT_BYTES_MAX: usize = 16 << 20;
+
 /// Memory with which a company's connector may compute on a worker. An instruction that fills so much of it, none of which was ever touched, takes some
 /// 3 ms there, and nothing interrupts it; 64 MiB take 37 (two virtual cores, 2026-11-27). The platform's connectors have none that would.
 const ON_WORKER_BYTES: usize = 6 << 20;

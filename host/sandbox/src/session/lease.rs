@@ -285,8 +285,9 @@ impl Lease {
                     .stats
                     .traps
                     .fetch_add(1, Ordering::Relaxed);
-                let detail = fault.detail.as_deref().unwrap_or_default();
-                self.pool.speaker.say(Stream::Fault, &fault.told());
+                let speaker = &self.pool.speaker;
+                let detail = speaker.redacted(fault.detail.clone().unwrap_or_default());
+                speaker.say(Stream::Fault, &speaker.redacted(fault.told()));
                 if let Some(unlogged) = self.pool.logs(Instant::now()) {
                     tracing::warn!(
                         connector,

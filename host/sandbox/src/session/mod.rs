@@ -119,13 +119,14 @@ impl Drop for Opening {
 fn log_failure(pool: &Pool, fault: &Fault) {
     let (connector, version) = (&pool.connector.name, &pool.connector.version);
     let connection = &pool.source.connection;
-    let detail = fault.detail.as_deref().unwrap_or_default();
+    let speaker = &pool.speaker;
+    let detail = speaker.redacted(fault.detail.clone().unwrap_or_default());
     if fault.blame == Blame::Connector {
         pool.connector
             .stats
             .traps
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        pool.speaker.say(Stream::Fault, &fault.told());
+        speaker.say(Stream::Fault, &speaker.redacted(fault.told()));
         if let Some(unlogged) = pool.logs(Instant::now()) {
             tracing::warn!(
                 connector,

@@ -8,12 +8,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    guests::{Kept, broken, budget, call_fault},
+    guests::{Kept, UNSENT_BYTES_MAX, broken, budget, call_fault},
     outgoing::{Failed, LATER_MAX, Pace, Pausing, handshake, pause},
 };
 use crate::{
     errands::ErrandPlace,
     fault::{Blame, Fault, FaultKind},
+    memory::{MemoryRefused, hold},
     pool::{Pool, Target, home, shutting_down},
     source::{Lent, platform_of},
     v1::{
@@ -81,6 +82,19 @@ async fn tcp(
     let mut steps = 0;
     while steps < STEPS_MAX {
         let (ready, commands) = (is_ready(&step)?, step.commands);
+        let sent = commands.iter().map(|command| match command {
+            Command::Send(bytes) => bytes.len(),
+            _ => 0,
+        });
+        let sent: usize = sent.sum();
+        if sent > UNSENT_BYTES_MAX {
+            return Err(broken(format!(
+                "it sent more than {UNSENT_BYTES_MAX} bytes ahead"
+            )));
+        }
+        // They lie here until its server has read them.
+        let mut held = None;
+        hold(&mut held, &pool.memory_account(), sent).map_err(MemoryRefused::fault)?;
         let mut protected = false;
         for command in commands {
             match command {
@@ -107,6 +121,7 @@ async fn tcp(
             }
         }
         stream.flush().await.map_err(wire_broke)?;
+        drop(held);
         if ready {
             if trust.is_some() && !stream.is_protected() {
                 return Err(Fault::new(

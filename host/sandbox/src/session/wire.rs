@@ -451,11 +451,12 @@ fn poll_write(
             Err(error) => return Poll::Ready(Err(error)),
         }
     }
-    unsent.clear();
-    *sent = 0;
+    // Until this is done there is something unsent: within TLS it may be all of it, and nothing else would send that.
     if stream.is_protected() {
         ready!(Pin::new(stream).poll_flush(cx))?;
     }
+    unsent.clear();
+    *sent = 0;
     Poll::Ready(Ok(()))
 }
 

@@ -238,7 +238,9 @@ impl Origin {
         {
             return Ok(target.clone());
         }
-        let refuse = |reason: &str| RefusedRequest(format!("the path {path:?} {reason}"));
+        let segments = path.split('?').next().unwrap_or(path);
+        // What stands behind the question mark may be a key, and this is logged.
+        let refuse = |reason: &str| RefusedRequest(format!("the path {segments:?} {reason}"));
         if !path.starts_with('/') {
             return Err(refuse("does not begin with /"));
         }
@@ -251,9 +253,10 @@ impl Origin {
             .bytes()
             .any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\' || byte == b'#')
         {
-            return Err(refuse("holds a space, a control character, \\ or #"));
+            return Err(refuse(
+                "holds a space, a control character, \\ or #, or its query does",
+            ));
         }
-        let segments = path.split('?').next().unwrap_or(path);
         if segments.split('/').any(is_dots) {
             return Err(refuse("leaves the base URL"));
         }

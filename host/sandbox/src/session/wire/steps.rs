@@ -14,7 +14,7 @@ use crate::{
     pool::{Job, timed_out},
     session::{
         errand::confer,
-        guests::{broken, is_unavailable},
+        guests::{UNSENT_BYTES_MAX, broken, is_unavailable},
         in_flight::Wrong,
         lease::{End, Lease},
         outgoing::{About, LATER_MAX, Later, aside, exchange, has_room, make_room, pause, refused},
@@ -29,8 +29,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const HASTE: Duration = Duration::from_millis(5);
 /// And so much longer for each other one that is in flight on the same stream: their answers come one behind the other, or together.
 const HASTE_EACH: Duration = Duration::from_millis(1);
-/// Bytes that may wait to be written: past that the guest is sending without being asked.
-const UNSENT_BYTES_MAX: usize = 16 << 20;
 
 impl WireSession {
     /// Carries out a step. `culprit`: the request that the call was about. `at`: when it has returned, if that is known.
