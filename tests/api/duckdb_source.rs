@@ -6,7 +6,7 @@ use serde_json::json;
 use souk_tests::{Company, DuckDb};
 
 use crate::exact::{wide_leaves, wide_table};
-use crate::league::{League, ends_in_time, is_stopped};
+use crate::league::{League, ends_in_time, is_stopped, ties};
 use crate::{host, unique};
 
 const LEAGUE: [&str; 2] = [
@@ -92,6 +92,16 @@ async fn the_zone_of_duckdb_does_not_count() {
     let asset = seller.asset(&connection, fields).await;
     let answer = seller.execute(&asset, json!({})).await.expect(200);
     assert_eq!(answer.at("/data/answer_value"), 7, "{}", answer.body);
+}
+
+/// A test says where the order does not tell rows apart.
+#[tokio::test]
+async fn rows_of_duckdb_that_tie_are_told_by_the_test() {
+    let server = DuckDb::start();
+    let (seller, connection) = seller(&server).await;
+    server.admin("CREATE TABLE league.shirts (n INTEGER, club VARCHAR)");
+    server.admin("INSERT INTO league.shirts VALUES (1, 'a'), (7, 'b'), (7, 'c')");
+    ties(&seller, &connection, json!({"table": "shirts"})).await;
 }
 
 /// A row that is asked for by its primary key is asked for without a LIMIT, which DuckDB plans as a stage of its own. Where keys are equal to the column's

@@ -210,3 +210,22 @@ pub async fn ends_in_time(
     }
     sale.assert_works(takes(Duration::ZERO)).await;
 }
+
+/// Of a table of shirts, two of which have the same number: what a test says of an order by numbers, and of one by clubs, which are all others.
+pub async fn ties(seller: &Company, connection: &str, source: Value) {
+    for (order, wanted) in [
+        (
+            "n",
+            json!([
+                "rows 2 and 3 have the same n: pages may repeat rows and leave others out; name in order_by what tells all rows apart"
+            ]),
+        ),
+        ("club", json!([])),
+    ] {
+        let fields = json!({"source": source, "fields": [{"name": "n"}, {"name": "club"}], "order_by": [order]});
+        let endpoint = seller.endpoint(connection, fields).await;
+        let path = seller.path(&format!("/endpoints/{endpoint}/test"));
+        let tested = seller.client.get(&path).await.expect(200);
+        assert_eq!(tested.at("/data/warnings"), &wanted, "{}", tested.body);
+    }
+}

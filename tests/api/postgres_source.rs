@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use souk_tests::{Answer, Company, PgBouncer, PgCluster};
 
 use crate::exact::{wide_leaves, wide_table};
+use crate::league::ties;
 use crate::paid_faults::Sale;
 use crate::{host, unique};
 
@@ -200,6 +201,20 @@ async fn a_page_that_divides_by_zero_is_its_sellers() {
     assert_eq!(failed.at("/error/details/blame"), "source");
 }
 
+/// A test says where the order does not tell rows apart.
+#[tokio::test]
+async fn rows_that_tie_are_told_by_the_test() {
+    let source = source(false).await;
+    let tables = "CREATE TABLE shirts (n INT, club TEXT); INSERT INTO shirts VALUES (1, 'a'), (7, 'b'), (7, 'c')";
+    source.admin.batch_execute(tables).await.unwrap();
+    ties(
+        &source.seller,
+        &source.connection,
+        json!({"schema": "public", "table": "shirts"}),
+    )
+    .await;
+}
+
 /// Two hundred columns leave in their order, to the last digit.
 #[tokio::test]
 async fn two_hundred_columns_of_postgres_leave() {
@@ -283,6 +298,32 @@ async fn requests_that_come_together_share_a_transaction_of_postgres() {
             break;
         }
         assert!(since.elapsed() < SOON, "{begun:?}");
+    }
+}
+
+/// Statements that nobody has asked for yet do not wait for one another, although nothing is known of what they take.
+#[tokio::test]
+async fn a_burst_of_what_is_slow_has_sessions_side_by_side() {
+    let source = source(false).await;
+    // With a parameter, without which it is not tried when it is saved.
+    let slow = json!({"sql_logic": "SELECT count(*) FROM pg_sleep(:t)", "timeout_ms": 60_000, "parameters": [{"name": "t", "type": "number"}]});
+    let asset = source.seller.asset(&source.connection, slow).await;
+    let burst = (0..12).map(|_| source.seller.execute(&asset, json!({"t": 4})));
+    let calls = futures_util::future::join_all(burst);
+    let side_by_side = async {
+        let since = Instant::now();
+        let running = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND state = 'active' AND query LIKE '%pg\\_sleep(%' AND pid <> pg_backend_pid()",
+            source.database
+        );
+        while source.count(&running).await < 5 {
+            assert!(since.elapsed() < SOON, "one after the other");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let (answers, ()) = tokio::join!(calls, side_by_side);
+    for answer in answers {
+        answer.expect(200);
     }
 }
 

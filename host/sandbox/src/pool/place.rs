@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use super::pace::Pace;
+use super::pace::{Pace, Speed};
 use super::session::Handle;
 use crate::{
     connector::{Need, Scope},
@@ -27,6 +27,9 @@ const DEPTH_MAX: usize = 64;
 /// Over HTTP nobody waits behind somebody else's statement or function, however slow: so many share a session, whose guest they keep busy only with their
 /// answers. All sessions of a data connection have thirty-two at the source then.
 const SLOW_DEPTH_MAX: usize = 4;
+/// Statements that nobody has run yet may take seconds, and on one stream each waits for those before it: a burst of them is spread over the sessions
+/// that there may be, as far as it has more than so many for each.
+const UNKNOWN_DEPTH_MAX: usize = 2;
 
 /// So many requests on sessions of other threads are worth a session on files of one's own: each costs two wake-ups, some 15 us.
 const FOREIGN_MAX: u32 = 64;
@@ -67,13 +70,22 @@ impl Sharing {
         }
     }
 
+    /// Whether one request waits for another that is slow, so that it matters which are not.
+    pub fn knows_fast(self) -> bool {
+        self.pipelining && self.need == Need::Tcp
+    }
+
     /// Below how many requests in flight a session may be joined by this one.
     pub fn joins_below(self, request: &Request, pace: &Pace) -> usize {
-        match request {
-            _ if !self.pipelining || !pace.is_slow(request) => DEPTH_MAX,
-            Request::Query(_) if self.shares_slow() => SLOW_DEPTH_MAX,
-            Request::Call(_) if self.shares_calls => SLOW_DEPTH_MAX,
-            _ => 0,
+        if !self.pipelining {
+            return DEPTH_MAX;
+        }
+        match (pace.of(request), request) {
+            (Speed::Fast, _) => DEPTH_MAX,
+            (Speed::Unknown, _) => UNKNOWN_DEPTH_MAX,
+            (Speed::Slow, Request::Query(_)) if self.shares_slow() => SLOW_DEPTH_MAX,
+            (Speed::Slow, Request::Call(_)) if self.shares_calls => SLOW_DEPTH_MAX,
+            (Speed::Slow, _) => 0,
         }
     }
 
@@ -244,6 +256,29 @@ mod tests {
             };
             assert_eq!(sharing.joins_below(&call, &pace), depth);
             assert_eq!(sharing.joins_below(&query, &pace), DEPTH_MAX);
+        }
+    }
+
+    /// What nothing is known of shares a stream with few; over HTTP nothing waits for it.
+    #[test]
+    fn unknown_statements_share_a_stream_with_few() {
+        let query = |text: &str| {
+            Request::Query(Query {
+                text: text.into(),
+                parameters: Vec::new(),
+                limits: Limits::new(1, 1),
+            })
+        };
+        for (need, depth) in [(Need::Tcp, UNKNOWN_DEPTH_MAX), (Need::Http, DEPTH_MAX)] {
+            let sharing = Sharing {
+                pipelining: true,
+                need,
+                shares_calls: false,
+            };
+            let pace = Pace::new(sharing.knows_fast());
+            assert_eq!(sharing.joins_below(&query("SELECT 1"), &pace), depth);
+            pace.learn(&query("SELECT 1"), std::time::Duration::from_micros(200));
+            assert_eq!(sharing.joins_below(&query("SELECT 1"), &pace), DEPTH_MAX);
         }
     }
 
