@@ -11,7 +11,9 @@ use std::process::Command;
 use serde_json::{Value as Json, json};
 use souk_conformance::{Outcome, Place, Profile, Subject, options};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, Value};
+use souk_sandbox::{
+    Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Value,
+};
 use souk_tests::sqlserver::{self, Fate};
 use souk_tests::{SqlServer, thousand_tables};
 
@@ -409,6 +411,31 @@ async fn modes_ask_for_what_they_say() {
         }
         subject.close().await;
     }
+}
+
+/// Columns of the server's own that no statement may name are not listed; hidden ones that one may are.
+#[tokio::test]
+async fn columns_that_nobody_may_select_are_not_listed() {
+    let server = SqlServer::start().await;
+    server.admin(
+        "CREATE TABLE dbo.places (graph_id_0B1C bigint, id int PRIMARY KEY, valid_from datetime2)",
+    );
+    let subject = subject(&server, json!({})).await;
+    let request = Request::Schema(SchemaFilter {
+        schemas: vec!["dbo".to_owned()],
+        tables: vec!["places".to_owned()],
+        include_fields: true,
+        limits: Limits::new(100, 1 << 20),
+    });
+    let catalog = ask(&subject, request).await.unwrap();
+    let fields: Vec<_> = (0..catalog.rows)
+        .map(|row| catalog.cell(row, 4).as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(
+        fields,
+        ["id", "valid_from"].map(|name| Some(name.to_owned()))
+    );
+    subject.close().await;
 }
 
 /// A catalog of 1,000 tables, and a result of 200 columns.

@@ -93,6 +93,17 @@ impl Type {
         }
     }
 
+    /// Whether a value can be the name of a member.
+    fn is_key(&self) -> bool {
+        match self {
+            Type::Nullable(inner) => inner.is_key(),
+            Type::Json | Type::Array(_) | Type::Tuple(_) | Type::Map(..) | Type::Variant(_) => {
+                false
+            }
+            _ => true,
+        }
+    }
+
     pub fn is_nullable(&self) -> bool {
         matches!(self, Type::Nullable(_) | Type::Variant(_) | Type::Nothing)
     }
@@ -215,8 +226,7 @@ impl<'a> Parser<'a> {
             "Nothing" => Type::Nothing,
             "Time" => Type::Time,
             "Point" => self.points(0)?,
-            "Ring" | "LineString" => self.points(1)?,
-            "MultiPoint" => self.points(1)?,
+            "Ring" | "LineString" | "MultiPoint" => self.points(1)?,
             "Polygon" | "MultiLineString" => self.points(2)?,
             "MultiPolygon" => self.points(3)?,
             "DateTime" => {
@@ -290,6 +300,9 @@ impl<'a> Parser<'a> {
             "Enum16" => Type::Enum(2, self.names()?),
             "Map" => {
                 let key = self.parse(depth)?;
+                if !key.is_key() {
+                    return None;
+                }
                 self.take(", ")?;
                 Type::Map(Box::new(key), Box::new(self.parse(depth)?))
             }
@@ -408,6 +421,7 @@ mod tests {
             ("Array(Nullable(Bool))", 3_usize),
             ("Tuple(a Bool, b Map(String, Bool))", 5),
             ("Ring", 4),
+            ("MultiPoint", 4),
             ("Array(MultiPolygon)", 7),
         ] {
             let mut room = wanted;
@@ -488,6 +502,7 @@ mod tests {
             "Nullable()",
             "JSON(",
             "Map(String)",
+            "Map(Array(Int8), Int8)",
             "Tuple(é Int8)",
             "AggregateFunction(uniq, UInt64)",
             &deep,

@@ -5,6 +5,7 @@ mod reader;
 use souk_sdk::json::{Place, is_document, write_f64, write_text};
 use souk_sdk::time::{Date, TimeOfDay, rfc3339};
 use souk_sdk::{Batch, Error};
+use std::collections::HashSet;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -229,6 +230,7 @@ fn json(kind: &Type, from: &mut Reader<'_>, into: &mut Document<'_>) -> Result<(
             into.out.push(if is_named { b'}' } else { b']' });
         }
         Type::Map(key, value) => {
+            let mut names = HashSet::new();
             into.out.push(b'{');
             for place in 0..from.length()? {
                 if place > 0 {
@@ -236,13 +238,20 @@ fn json(kind: &Type, from: &mut Reader<'_>, into: &mut Document<'_>) -> Result<(
                 }
                 let mut name = Vec::new();
                 match &**key {
-                    Type::Nullable(inner) if from.u8()? == 0 => text(inner, from, &mut name)?,
+                    Type::Nullable(inner) if from.u8()? == 0 => name_of(inner, from, &mut name)?,
                     Type::Nullable(_) => {}
-                    key => text(key, from, &mut name)?,
+                    key => name_of(key, from, &mut name)?,
                 }
                 write_text(utf8(&name)?, into.out);
                 into.out.push(b':');
                 json(value, from, into)?;
+                // Of two members of one name nearly every reader of JSON keeps one.
+                if !names.insert(name) {
+                    return Err(Error::source_failed(
+                        "doubled_key",
+                        "the result has a map of which two keys are written the same: write CAST(… AS Array(Tuple(…)))",
+                    ));
+                }
             }
             into.out.push(b'}');
         }
@@ -259,6 +268,19 @@ fn json(kind: &Type, from: &mut Reader<'_>, into: &mut Document<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// A key of a map.
+fn name_of(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    match kind {
+        Type::Float32 | Type::Float64 | Type::BFloat16 => {
+            write_f64(from.float(kind)?, out);
+            // Those that are no numbers of JSON's are texts already.
+            out.retain(|byte| *byte != b'"');
+            Ok(())
+        }
+        _ => text(kind, from, out),
+    }
 }
 
 fn written(out: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {
@@ -350,6 +372,33 @@ mod tests {
         let mut out = Vec::new();
         digits(kind, &mut Reader(value), &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    /// Keys of a map are members' names, floats as they are written; two of the same name are none.
+    #[test]
+    fn keys_are_names() {
+        let map = |key: Type| Type::Map(Box::new(key), Box::new(Type::Bool));
+        let of = |kind: &Type, bytes: &[u8]| {
+            let mut out = Vec::new();
+            let mut into = Document {
+                out: &mut out,
+                room: 1_000,
+            };
+            json(kind, &mut Reader(bytes), &mut into)?;
+            Ok::<_, Error>(String::from_utf8(out).unwrap())
+        };
+        let mut floats = vec![2];
+        for key in [0.5, f64::INFINITY] {
+            floats.extend(f64::to_le_bytes(key));
+            floats.push(1);
+        }
+        let floats = of(&map(Type::Float64), &floats).unwrap();
+        assert_eq!(floats, r#"{"0.5":true,"Infinity":true}"#);
+        let texts = map(Type::String);
+        let two = of(&texts, b"\x02\x01a\x01\x01b\x00").unwrap();
+        assert_eq!(two, r#"{"a":true,"b":false}"#);
+        let error = of(&texts, b"\x02\x01a\x01\x01a\x00").unwrap_err();
+        assert_eq!(error.code, "doubled_key");
     }
 
     /// Against the arithmetic of the language, as far as that goes, and beyond.

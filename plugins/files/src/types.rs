@@ -15,6 +15,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use souk_sdk::numbers::widened;
+use souk_sdk::time::{DAYS, MOMENTS};
 use souk_sdk::{Chunk, Column, ColumnBuilder, ColumnType, Error};
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
@@ -211,15 +212,13 @@ fn fill(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
         DataType::Float32 => f64s::<Float32Type>(array, filled, widened),
         DataType::Float64 => f64s::<Float64Type>(array, filled, |value| value),
         DataType::Date32 => each(array, filled, |filled, row| {
-            filled
-                .builder
-                .i32(array.as_primitive::<Date32Type>().value(row))?;
+            let days = array.as_primitive::<Date32Type>().value(row);
+            filled.builder.i32(date(days.into())?)?;
             filled.spend(4)
         }),
         DataType::Date64 => each(array, filled, |filled, row| {
-            filled
-                .builder
-                .i32(day(array.as_primitive::<Date64Type>().value(row))?)?;
+            let millis = array.as_primitive::<Date64Type>().value(row);
+            filled.builder.i32(date(day(millis)?)?)?;
             filled.spend(4)
         }),
         DataType::Time32(Second) => {
@@ -233,12 +232,14 @@ fn fill(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
         }
         DataType::Time64(_) => i64s::<Time64MicrosecondType>(array, filled, |value| time(value, 1)),
         DataType::Timestamp(Second, _) => {
-            i64s::<TimestampSecondType>(array, filled, |value| times(value, 1_000_000))
+            i64s::<TimestampSecondType>(array, filled, |value| moment(times(value, 1_000_000)?))
         }
         DataType::Timestamp(Millisecond, _) => {
-            i64s::<TimestampMillisecondType>(array, filled, |value| times(value, 1_000))
+            i64s::<TimestampMillisecondType>(array, filled, |value| moment(times(value, 1_000)?))
         }
-        DataType::Timestamp(Microsecond, _) => i64s::<TimestampMicrosecondType>(array, filled, Ok),
+        DataType::Timestamp(Microsecond, _) => {
+            i64s::<TimestampMicrosecondType>(array, filled, moment)
+        }
         DataType::Timestamp(Nanosecond, _) => {
             i64s::<TimestampNanosecondType>(array, filled, of_nanos)
         }
@@ -393,13 +394,29 @@ pub fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-fn day(millis: i64) -> Result<i32, Error> {
+fn day(millis: i64) -> Result<i64, Error> {
     match millis % MILLIS_A_DAY {
-        0 => i32::try_from(millis / MILLIS_A_DAY).map_err(|_| out_of_range()),
+        0 => Ok(millis / MILLIS_A_DAY),
         _ => Err(Error::source_failed(
             "date_with_time",
             "the source holds a date with a time of day: CAST(… AS timestamp)",
         )),
+    }
+}
+
+/// Days that leave a connector.
+fn date(days: i64) -> Result<i32, Error> {
+    match i32::try_from(days) {
+        Ok(date) if DAYS.contains(&days) => Ok(date),
+        _ => Err(out_of_range()),
+    }
+}
+
+/// Microseconds that leave a connector.
+fn moment(micros: i64) -> Result<i64, Error> {
+    match MOMENTS.contains(&micros) {
+        true => Ok(micros),
+        false => Err(out_of_range()),
     }
 }
 
@@ -431,7 +448,8 @@ fn out_of_range() -> Error {
 
 fn displayed(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
     use std::io::Write as _;
-    let options = FormatOptions::default();
+    // Else what cannot be written is a text that says so.
+    let options = FormatOptions::default().with_display_error(false);
     let formatter =
         ArrayFormatter::try_new(array, &options).map_err(|error| crate::errors::of_file(&error))?;
     each(array, filled, |filled, row| {

@@ -11,7 +11,7 @@ pub const DECIMALS_MAX: u8 = 6;
 /// Days since 1970-01-01; None is a day that no calendar has. The value is what is left of a date's bytes.
 fn days(row: &mut Reader<'_>) -> Result<Option<i32>, Error> {
     let (year, month, day) = (row.u16()?, row.u8()?, row.u8()?);
-    let date = Date::new(i64::from(year), month, day).filter(|_| year > 0);
+    let date = Date::new(i64::from(year), month, day);
     Ok(date.and_then(|date| i32::try_from(date.days()).ok()))
 }
 

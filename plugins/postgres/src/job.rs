@@ -224,11 +224,25 @@ impl Execute {
         let readings = self.statement.readings.iter();
         let columns = readings.zip(self.statement.columns.columns());
         for ((reading, column), builder) in columns.zip(&mut self.builders) {
-            match reader.value()? {
-                None => builder.null(),
-                Some(value) => reading
-                    .push(value, builder)
-                    .map_err(|error| of_column(column, error))?,
+            let Some(value) = reader.value()? else {
+                builder.null();
+                continue;
+            };
+            let before = match reading.may_grow() {
+                true => builder.bytes(),
+                false => 0,
+            };
+            reading
+                .push(value, builder)
+                .map_err(|error| of_column(column, error))?;
+            if reading.may_grow() {
+                let written = builder.bytes().saturating_sub(before);
+                let more = written.saturating_sub(value.len()) as u64;
+                self.bytes += more;
+                self.batch_bytes += more;
+                if self.bytes > self.ask.limits.bytes_max {
+                    return Err(Error::too_many_bytes(self.ask.limits.bytes_max));
+                }
             }
         }
         Ok(())

@@ -21,7 +21,7 @@ pub const SCHEMA: &str = r#"{
     "database": {"type": "string", "minLength": 1, "maxLength": 63, "title": "Database"},
     "ssl_mode": {"type": "string", "enum": ["disable", "require", "verify-ca", "verify-full"], "default": "require", "title": "TLS"},
     "statement_timeout_ms": {"type": "integer", "minimum": 1, "maximum": 2147483647, "default": 30000, "title": "Statement timeout in milliseconds"},
-    "application_name": {"type": "string", "maxLength": 63, "default": "souk", "title": "Name shown at the server"},
+    "application_name": {"type": "string", "minLength": 1, "maxLength": 63, "default": "souk", "title": "Name shown at the server"},
     "pooler": {"type": "boolean", "default": false, "title": "Through a pooler in transaction mode (PgBouncer), or to Redshift"}
   }
 }"#;

@@ -177,6 +177,11 @@ impl Reading {
         self != Reading::Digits
     }
 
+    /// Whether a value of a few bytes may be a text of many thousands: zeros of a number are not sent.
+    pub fn may_grow(self) -> bool {
+        matches!(self, Reading::Numeric | Reading::Array)
+    }
+
     pub fn column_type(self) -> ColumnType {
         match self {
             Reading::Bool => ColumnType::Boolean,

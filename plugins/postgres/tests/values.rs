@@ -421,3 +421,26 @@ fn parameters_are_bound() {
     );
     assert_eq!(wire.scalar("SELECT 1"), "1");
 }
+
+/// A number whose zeros the server does not send takes its whole text of what a request may have, in an array as well; what is within is exact, however
+/// many rows have one.
+#[test]
+fn numbers_of_many_digits_are_counted_as_they_are_written() {
+    let mut wire = Cluster::get().wire();
+    let of = |value: &str, rows: u32| format!("SELECT {value} FROM generate_series(1, {rows})");
+    for value in ["1e100000::numeric", "ARRAY[1e100000::numeric]"] {
+        let within = wire.query(&of(value, 50), vec![]).ok();
+        assert!(within.chunks.len() > 2, "{} batches", within.chunks.len());
+        assert_eq!(within.rows, 50);
+        let text = within.cell(0, 0);
+        let digits = text.trim_matches(['[', ']']);
+        assert_eq!(digits.len(), 100_001);
+        assert!(digits.starts_with('1') && digits[1..].bytes().all(|byte| byte == b'0'));
+        let beyond = wire.query(&of(value, 5_000), vec![]).error();
+        assert_eq!(
+            (beyond.class, beyond.code.as_str()),
+            (ErrorClass::LimitExceeded, "bytes_limit")
+        );
+    }
+    assert_eq!(wire.query("SELECT 7", vec![]).ok().cell(0, 0), "7");
+}

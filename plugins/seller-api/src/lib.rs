@@ -38,9 +38,13 @@ impl Connector for SellerApi {
 
     async fn call(&self, call: Call, rows: &mut Rows) -> Result<(), Error> {
         let response = self.post(&call).await?;
-        let retry_after = response.header("retry-after");
-        let answer =
-            protocol::answer(&call.asset_id, response.status, retry_after, &response.body)?;
+        let retry_after_ms = response.retry_after_ms();
+        let answer = protocol::answer(
+            &call.asset_id,
+            response.status,
+            retry_after_ms,
+            &response.body,
+        )?;
         rows.columns(Rows::call_columns())?;
         rows.push([
             Cell::Json(&answer.value),
@@ -59,11 +63,7 @@ impl Connector for SellerApi {
             limits,
         };
         let response = self.post(&call).await?;
-        let version = protocol::pong(
-            response.status,
-            response.header("retry-after"),
-            &response.body,
-        )?;
+        let version = protocol::pong(response.status, response.retry_after_ms(), &response.body)?;
         rows.columns(Rows::ping_columns())?;
         rows.push([Cell::Text(&version), Cell::Null])
     }

@@ -65,11 +65,11 @@ pub fn post(route: &Route, parameters: &str) -> Result<(String, Vec<u8>), Error>
 pub fn answer(
     asset_id: &str,
     status: u16,
-    retry_after: Option<&str>,
+    retry_after_ms: Option<u64>,
     body: &[u8],
 ) -> Result<Answer, Error> {
     if !(200..=299).contains(&status) {
-        return Err(refusal(status, retry_after, body));
+        return Err(refusal(status, retry_after_ms, body));
     }
 
     #[derive(Deserialize)]
@@ -116,7 +116,7 @@ pub fn answer(
 }
 
 /// Reads the answer to a ping, which asked for [`PING_FUNCTION`]: the functions that there are.
-pub fn pong(status: u16, retry_after: Option<&str>, body: &[u8]) -> Result<String, Error> {
+pub fn pong(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -> Result<String, Error> {
     match (status, available_functions(body)) {
         (400, Some(functions)) => {
             let listed: Vec<String> = functions
@@ -131,12 +131,12 @@ pub fn pong(status: u16, retry_after: Option<&str>, body: &[u8]) -> Result<Strin
             body,
         )
         .source_code(status.to_string())),
-        _ => Err(refusal(status, retry_after, body)),
+        _ => Err(refusal(status, retry_after_ms, body)),
     }
 }
 
 /// Any status that is no success.
-fn refusal(status: u16, retry_after: Option<&str>, body: &[u8]) -> Error {
+fn refusal(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -> Error {
     let (class, code, message) = match status {
         400 if available_functions(body).is_some() => (
             ErrorClass::Source,
@@ -182,8 +182,8 @@ fn refusal(status: u16, retry_after: Option<&str>, body: &[u8]) -> Error {
     let error = Error::new(class, code, message)
         .detail(said(body))
         .source_code(status.to_string());
-    match retry_after.and_then(|seconds| seconds.trim().parse::<u64>().ok()) {
-        Some(seconds) => error.retry_after_ms(seconds.saturating_mul(1000)),
+    match retry_after_ms {
+        Some(ms) => error.retry_after_ms(ms),
         None => error,
     }
 }
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_rate_limit_says_when_to_come_back() {
-        let error = answer(ASSET, 429, Some("7"), b"").unwrap_err();
+        let error = answer(ASSET, 429, Some(7_000), b"").unwrap_err();
         assert_eq!(
             (error.class, error.retry_after_ms),
             (ErrorClass::RateLimited, Some(7000))

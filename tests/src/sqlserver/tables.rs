@@ -244,7 +244,12 @@ impl Tables {
                         });
                     let (bytes, digits, scale) = kind.sizes();
                     let column = place + 1;
-                    sql.push_str(&format!("INSERT INTO \"sys.columns\" VALUES ({object}, {column}, '{name}', {id}, {bytes}, {digits}, {scale}, {is_null}, 0, 0);"));
+                    // As those of a graph's tables, which nobody can select, and of a period, which a statement may name.
+                    let (is_hidden, generated) = match name.as_str() {
+                        "valid_from" => (true, 1),
+                        _ => (name.starts_with("graph_id_"), 0),
+                    };
+                    sql.push_str(&format!("INSERT INTO \"sys.columns\" VALUES ({object}, {column}, '{name}', {id}, {bytes}, {digits}, {scale}, {is_null}, {is_hidden}, {generated});"));
                     if row.get::<_, i64>(4).expect("a key") > 0 {
                         sql.push_str(&format!(
                             "INSERT INTO \"sys.index_columns\" VALUES ({object}, 1, {column});"

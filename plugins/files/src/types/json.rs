@@ -13,6 +13,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use souk_sdk::Error;
+use souk_sdk::json::write_f64;
 use souk_sdk::numbers::widened;
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -222,7 +223,8 @@ fn displayed(array: ArrayRef) -> Write {
         let options = FormatOptions::default();
         let formatter =
             ArrayFormatter::try_new(&array, &options).map_err(|error| errors::of_file(&error))?;
-        text(&formatter.value(row).to_string(), out)
+        let written = formatter.value(row).try_to_string();
+        text(&written.map_err(|_| unwritable())?, out)
     })
 }
 
@@ -230,12 +232,9 @@ fn shown(value: impl Display, out: &mut Vec<u8>) -> Result<(), Error> {
     write!(out, "{value}").map_err(|_| unwritable())
 }
 
-/// JSON has no number that is none: it is a text there.
 fn float(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
-    match value.is_finite() {
-        true => serde_json::to_writer(out, &value).map_err(|_| unwritable()),
-        false => text(&value.to_string(), out),
-    }
+    write_f64(value, out);
+    Ok(())
 }
 
 fn text(value: &str, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -255,6 +255,9 @@ fn zeros_in_lists_are_one() {
             ],
             "{name}"
         );
+        let sql = "SELECT make_array(CAST('inf' AS double), CAST('-inf' AS real))";
+        let ends = ask(&mut session, sql).unwrap().lines();
+        assert_eq!(ends, [r#"["Infinity","-Infinity"]"#]);
         let sql = "SELECT count(*) FROM t GROUP BY s['f'] ORDER BY 1";
         assert_eq!(
             ask(&mut session, sql).unwrap().lines(),

@@ -410,3 +410,43 @@ fn now_is_of_whole_microseconds() {
         assert_eq!(answer.rows[0][0], answer.rows[0][1]);
     }
 }
+
+/// A moment or a day that is in no year of the contract's ends its statement, and nothing else.
+#[test]
+fn years_that_there_are_not_end_their_statement() {
+    let rows_of = batch(vec![
+        ("us", array(TimestampMicrosecondArray::from(vec![i64::MAX]))),
+        (
+            "s",
+            array(TimestampSecondArray::from(vec![i64::MIN / 1_000_000])),
+        ),
+        ("day", array(Date32Array::from(vec![35_804_722]))),
+        ("last", array(Date32Array::from(vec![35_804_721]))),
+        (
+            "far",
+            array(Date64Array::from(vec![i64::MAX / 86_400_000 * 86_400_000])),
+        ),
+    ]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows_of, None));
+    for text in [
+        "us",
+        "s",
+        "day",
+        "far",
+        "to_timestamp_micros(9223372036854775807)",
+    ] {
+        let sql = format!("SELECT {text} FROM t");
+        let error = ask(&mut session, &sql).err().unwrap();
+        assert_eq!(error.code, "value_out_of_range", "{sql}");
+    }
+    // Within a list a text stands for it, or nothing does.
+    for text in ["us", "s", "day", "far"] {
+        let sql = format!("SELECT make_array({text}) FROM t");
+        match ask(&mut session, &sql) {
+            Ok(answer) => assert!(!answer.lines()[0].contains("ERROR"), "{:?}", answer.lines()),
+            Err(error) => assert_eq!(error.code, "value_unreadable", "{sql}"),
+        }
+    }
+    let last = ask(&mut session, "SELECT last FROM t").unwrap();
+    assert_eq!(last.lines(), ["35804721"]);
+}

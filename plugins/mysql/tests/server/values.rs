@@ -346,6 +346,13 @@ fn zero_dates_are_null() {
             ("NULL".into(), "NULL".into())
         );
     }
+    // A day of the year 0 is one, and is found by itself.
+    let first = wire.query("SELECT CAST('0000-01-01' AS DATE)", vec![]).ok();
+    let days = "-719528";
+    assert_eq!(first.cell(0, 0), days);
+    let value = vec![Value::Date(days.parse().unwrap())];
+    let told = wire.query("SELECT CAST(? AS CHAR)", value).ok();
+    assert_eq!(told.cell(0, 0), "0000-01-01");
     let zero = wire.query("SELECT s FROM z ORDER BY d", vec![]).ok();
     assert_eq!(zero.cell(0, 0), "NULL");
     // So the catalog does not vouch for them.

@@ -80,6 +80,15 @@ fn what_leaves() {
     assert_eq!(header(&talk.asked[0], "x-trino-schema"), None);
 }
 
+/// Coordinators before 476 find no catalog and no schema whose names have capitals in these headers.
+#[test]
+fn names_leave_without_capitals() {
+    let mut talk = Talk::open(json!({"database": "Lake.Shop"})).unwrap();
+    talk.submit(query("SELECT 1", vec![], LIMITS));
+    assert_eq!(header(&talk.asked[0], "x-trino-catalog"), Some("lake"));
+    assert_eq!(header(&talk.asked[0], "x-trino-schema"), Some("shop"));
+}
+
 /// What is read of an answer is bounded by what may be told of it, and by the memory of a session.
 #[test]
 fn what_is_read_is_bounded() {
