@@ -428,7 +428,7 @@ async fn a_number_of_many_rows_says_what_to_do() {
     let asset = league.seller.asset(&league.connection, asset).await;
     let refused = league.seller.execute(&asset, json!({})).await;
     let message = refused.text("/error/message");
-    let expected = "the result is larger than a number may be, one row of ";
+    let expected = "the result has more than one row, or is larger than a number may be (";
     assert!(message.starts_with(expected), "{message}");
     assert!(
         message.ends_with(": aggregate the rows, or take the first one only"),

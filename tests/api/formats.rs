@@ -86,6 +86,7 @@ impl Raw {
 
 /// A published endpoint of a source, and a buyer with its key.
 pub struct Sold {
+    pub endpoint: String,
     pub buyer: Company,
     pub feed: Client,
     pub path: String,
@@ -129,6 +130,7 @@ impl Sold {
             .with_key(&bought.text("/data/endpoint_key/key"));
         Sold {
             path: format!("/endpoints/v1/{}/{slug}", seller.handle),
+            endpoint,
             buyer,
             feed,
         }
@@ -318,6 +320,48 @@ async fn what_did_not_change_is_free() {
         assert_eq!(again.status, status, "{sql}");
     }
     assert_eq!(sold.buyer.credits().await, (8, 0));
+}
+
+/// A tag is known to whom it was told, for what was asked: it says for nothing neither that there are rows, nor which other filters a row that was paid
+/// for passes, nor what place it has.
+#[tokio::test]
+async fn a_tag_tells_nothing_that_was_not_paid_for() {
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("tagged")).await;
+    let connection = seller
+        .postgres(cluster, &cluster.database(VALUES).await)
+        .await;
+    let definition = json!({"source": {"table": "readings"}, "fields": [{"name": "id"}, {"name": "label"}],
+        "filters": ["id", {"field": "level", "operators": ["gte"]}]});
+    let sold = Sold::new(&seller, &connection, definition, 1, 10).await;
+    let ask = async |sold: &Sold, query: &str, tag: &str| {
+        let path = format!("{}?{query}", sold.path);
+        let headers = [("if-none-match", tag)];
+        let answer = Raw::get(&sold.feed, &path, &headers).await;
+        (answer.status, answer.header("etag").to_owned())
+    };
+    let (status, tag) = ask(&sold, "id=1", "\"j0\"").await;
+    assert_eq!(status, 200);
+    assert_eq!(ask(&sold, "id=1", &tag).await, (304, tag.clone()));
+    assert_eq!(sold.buyer.credits().await, (9, 0));
+    for (query, named) in [
+        ("id=1", "*"),
+        ("id=1&level[gte]=1", tag.as_str()),
+        ("limit=1", tag.as_str()),
+    ] {
+        let (status, other) = ask(&sold, query, named).await;
+        assert_eq!(status, 200, "{query}");
+        assert_eq!(other == tag, query == "id=1", "{query}");
+    }
+    assert_eq!(sold.buyer.credits().await, (6, 0));
+    let other = host().await.buyer(&unique("other"), 10).await;
+    let bought = other.buy(&sold.endpoint).await;
+    let key = bought.text("/data/endpoint_key/key");
+    let feed = other.client.with_key(&key);
+    let path = format!("{}?id=1", sold.path);
+    let answer = Raw::get(&feed, &path, &[("if-none-match", &tag)]).await;
+    assert_eq!(answer.status, 200);
+    assert_ne!(answer.header("etag"), tag);
 }
 
 /// An answer that is no JSON is charged once for an `Idempotency-Key`, and its repetition is told which run it was; in another format it is

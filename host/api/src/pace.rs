@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Fifty MiB a second: a twentieth of a worker, and twenty seconds for the largest file.
 const COST_PER_MIB: Duration = Duration::from_millis(20);
+/// What a piece of a body costs at least, in bytes: one byte is read, decoded and handed on as many are.
+pub(crate) const PIECE_BYTES: usize = 256;
 /// Those who sent no valid key keep one pace together.
 const NOBODY: &str = "";
 
@@ -25,8 +27,9 @@ impl Pace {
         }
     }
 
-    /// Waits as long as these bytes came too early, after all that the company's other requests brought.
+    /// Waits as long as these bytes, one piece or several, came too early, after all that the company's other requests brought.
     pub async fn keep(&self, bytes: usize) {
+        let bytes = bytes.max(PIECE_BYTES);
         let company = self.company.as_ref().map_or(NOBODY, CompanyId::as_str);
         let cost = COST_PER_MIB.mul_f64(bytes as f64 / f64::from(1 << 20));
         let delay = self.state.app().work_delay(company, cost);

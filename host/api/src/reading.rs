@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use crate::operation::BODY_BYTES_MAX;
-use crate::pace::Pace;
+use crate::pace::{PIECE_BYTES, Pace};
 use crate::problem::Problem;
 use crate::refusals;
 use crate::state::ApiState;
@@ -52,6 +52,8 @@ pub(crate) async fn read(
     let mut until = None;
     let mut first = Bytes::new();
     let mut whole = Vec::new();
+    // As many small pieces take as long as a large one.
+    let mut unpaced = 0;
     while let Some(frame) = next(&mut body, until).await? {
         let Ok(data) = frame.into_data() else {
             continue;
@@ -61,8 +63,9 @@ pub(crate) async fn read(
             discard(body, &pace()).await;
             return Err(Problem::too_large(limit));
         }
-        if data.len() > ORDINARY_BYTES {
-            pace().keep(data.len()).await;
+        unpaced += data.len().max(PIECE_BYTES);
+        if unpaced > ORDINARY_BYTES {
+            pace().keep(std::mem::take(&mut unpaced)).await;
         }
         if needs_room && bytes > ORDINARY_BYTES && !body.is_end_stream() {
             needs_room = false;

@@ -9,11 +9,10 @@ use crate::problem::Problem;
 use crate::refusals::VALIDATION_ERROR;
 use serde_json::{Map, Value};
 use souk_domain::fields::FieldErrors;
+use souk_domain::spelling::is_near;
 
 /// As many members that an object does not know are looked at in a body: whoever sends more of them means something else.
 const LOOKED_AT_MAX: usize = 500;
-/// Whatever has a longer name is no misspelling.
-const NAME_BYTES_MAX: usize = 64;
 
 /// What was read of a body, if no member of its objects is misspelt. `shape`: of the body.
 pub fn spelt<T>(
@@ -109,25 +108,6 @@ impl Speller<'_> {
     }
 }
 
-/// `minGroupSize` and `min_groups_size` are near to `min_group_size`. Of three letters each is as near to many words.
-fn is_near(name: &str, known: &str) -> bool {
-    if name.len() > NAME_BYTES_MAX {
-        return false;
-    }
-    let (name, known) = (letters(name), letters(known));
-    let far = match known.len() {
-        0..=3 => 0,
-        4..=7 => 1,
-        _ => 2,
-    };
-    name.len().abs_diff(known.len()) <= far && strsim::osa_distance(&name, &known) <= far
-}
-
-fn letters(name: &str) -> String {
-    let letters = name.chars().filter(|letter| !['_', '-'].contains(letter));
-    letters.flat_map(char::to_lowercase).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,32 +149,6 @@ mod tests {
         let beside = json!({"filters": [{"field": "a", "operators": ["eq"], "operator": "eq"}]});
         assert!(named(&beside).is_empty());
     }
-
-    #[test]
-    fn nearness_is_of_letters() {
-        for (name, known) in [
-            ("minGroupSize", "min_group_size"),
-            ("min-groups-size", "min_group_size"),
-            ("privacy_units_column", "privacy_unit_column"),
-            ("X", "x"),
-            ("tiles", "titles"),
-            ("marks", "mark"),
-        ] {
-            assert!(is_near(name, known), "{name} {known}");
-        }
-        for (name, known) in [
-            ("z", "x"),
-            ("type", "name"),
-            ("kind", "mark"),
-            ("descending", "direction"),
-            ("row_estimate", "description"),
-            ("", "x"),
-        ] {
-            assert!(!is_near(name, known), "{name} {known}");
-        }
-        assert!(!is_near(&"min_group_size".repeat(1_000), "min_group_size"));
-    }
-
     /// However much there is that nobody knows.
     #[test]
     fn what_is_looked_at_is_bounded() {

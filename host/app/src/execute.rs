@@ -128,7 +128,7 @@ fn too_large(kind: &ResultKind) -> String {
     let (rows, bytes) = (limits.rows_max, limits.bytes_max);
     match rows {
         1 => format!(
-            "the result is larger than a {word} may be, one row of {bytes} bytes: aggregate the rows, or take the first one only"
+            "the result has more than one row, or is larger than a {word} may be ({bytes} bytes): aggregate the rows, or take the first one only"
         ),
         _ => format!(
             "the result is larger than a {word} may be, {rows} rows or {bytes} bytes: group the rows, or take fewer of them"

@@ -48,7 +48,9 @@ pub enum Cause {
         held: i64,
     },
     /// Without an order that is the same every time, pages would overlap.
-    #[error("the table has no primary key: name the columns to sort by in order_by")]
+    #[error(
+        "the table has no primary key: name in order_by columns that together tell all rows apart"
+    )]
     NoOrder,
     /// As the source's catalog shows it to the connection's user.
     #[error(

@@ -19,6 +19,7 @@ use std::time::Instant;
 
 use souk_domain::ids::CompanyId;
 use souk_domain::pages::Paged;
+use souk_domain::sql::Order;
 pub use souk_sandbox::formats::Format;
 use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats};
 use souk_store::Cached;
@@ -53,8 +54,8 @@ pub struct Told {
     pub paged: Paged,
     /// How to go on, if there is more.
     pub next: Option<Next>,
-    /// Equal for equal rows in the same format.
-    pub digest: u64,
+    /// Equal where this caller asked the same before, and was given the same rows.
+    pub mark: u64,
 }
 
 /// Where the next page begins.
@@ -99,6 +100,9 @@ pub async fn fetch<T>(
     let (output, digest) = digested(app, endpoint, run.deadline(), &statement, &asked, output)
         .await
         .map_err(|cause| run.fail(cause))?;
+    let mark = asked
+        .mark(app, endpoint, payer.company, digest)
+        .map_err(|cause| run.fail(cause))?;
     let (output, place) = placed(app, endpoint, run.deadline(), &statement, &asked, output)
         .await
         .map_err(|cause| run.fail(cause))?;
@@ -108,7 +112,7 @@ pub async fn fetch<T>(
         limit: asked.page.limit,
         paged: asked.page.paged(output.rows),
         next: next.transpose().map_err(|cause| run.fail(cause))?,
-        digest,
+        mark,
     };
     let (rows, bytes) = (told.paged.returned as usize, output.bytes);
     let mut made = None;
@@ -313,6 +317,8 @@ pub struct Tested {
     /// What a preview shows of them. `None`: not even the first is small enough.
     pub sample: Option<String>,
     pub row_count: u32,
+    /// What is wrong with them although they came.
+    pub warnings: Vec<String>,
     pub elapsed_ms: u64,
 }
 
@@ -371,6 +377,7 @@ async fn tested(
         .await
         .map_err(refuse)?;
     let row_count = asked.page.paged(output.rows).returned;
+    let warnings = ties(endpoint, &learned, &statement, &output, row_count as usize);
     let output = (output, statement.row_bytes);
     let write = move |output: Output| write_test(&statement, output, row_count as usize, head);
     let (rows, sample) = worked(app, owner, deadline, output, write)
@@ -382,8 +389,40 @@ async fn tested(
         rows,
         sample,
         row_count,
+        warnings: warnings.into_iter().collect(),
         elapsed_ms: started.elapsed().as_millis() as u64,
     })
+}
+
+/// Rows that the order does not tell apart come in any order, and in another one with the next page. (A table's primary key is a part of each order.)
+fn ties(
+    endpoint: &EndpointSnapshot,
+    learned: &Learned,
+    statement: &PageStatement,
+    output: &Output,
+    rows: usize,
+) -> Option<String> {
+    let order = endpoint.order(Some(learned), None);
+    // Of other columns nothing is read: whether they tie is not known.
+    let place = |order: &Order<'_>| {
+        let mut names = statement.columns.iter();
+        names.position(|name| name == order.field)
+    };
+    let columns = match statement.keys.is_empty() {
+        true => order.iter().map(place).collect::<Option<Vec<usize>>>()?,
+        false => statement.keys.clone(),
+    };
+    if columns.is_empty() || rows == 0 {
+        return None;
+    }
+    let row = cursor::first_tie(output, &columns, rows)?;
+    let names: Vec<&str> = order.iter().map(|order| order.field).collect();
+    Some(format!(
+        "rows {} and {} have the same {}: pages may repeat rows and leave others out; name in order_by what tells all rows apart",
+        row + 1,
+        row + 2,
+        names.join(", "),
+    ))
 }
 
 /// The rows of a test, and what a preview shows of them.

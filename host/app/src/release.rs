@@ -303,7 +303,7 @@ fn bad(message: impl Into<String>) -> Cause {
 }
 
 fn no_row() -> Cause {
-    let message = "the calculation returned no row where exactly one is expected";
+    let message = "the calculation returned no row where exactly one is expected: (SELECT …), or an aggregate, has a value where there is none";
     Fault::new(Blame::Source, FaultKind::BadAnswer, message)
         .code(NO_ROW)
         .into()

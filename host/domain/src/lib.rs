@@ -27,6 +27,7 @@ pub mod reference;
 pub mod roles;
 pub mod sessions;
 pub mod slugs;
+pub mod spelling;
 pub mod sql;
 pub mod throttle;
 pub mod time;

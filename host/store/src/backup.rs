@@ -70,6 +70,19 @@ pub async fn files(db: &mut AnyConnection) -> Result<Vec<NamedFile>, StoreError>
     rows.iter().map(file).collect()
 }
 
+/// What is wrong with the pages of a store that is a file. `None`: nothing, or a server keeps it, which looks after its own.
+pub async fn damage(db: &Db) -> Result<Option<String>, StoreError> {
+    if db.file_options().is_none() {
+        return Ok(None);
+    }
+    let mut read = db.read().await?;
+    let row = sqlx::query("PRAGMA quick_check(1)")
+        .fetch_one(&mut *read)
+        .await?;
+    let found = row.text("quick_check")?;
+    Ok(Some(found).filter(|found| found != "ok"))
+}
+
 /// The number of the last migration that was applied.
 pub async fn schema_version(db: &mut AnyConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("SELECT MAX(version) AS version FROM schema_migrations")

@@ -7,6 +7,8 @@
 //! What is handed out by the thousand and kept nowhere, such as the place where a page ended, is a *token*: `version (1) | key id (4) |
 //! ciphertext and tag`, AES-256-GCM-SIV under a key that is derived from the master key. Random nonces of 96 bits would begin to repeat after
 //! some days of pages, and a repeated one gives GCM's key away; a token has none, and shows only whether two are the same.
+//!
+//! A *mark* stands for something that is not told (BLAKE3 with a key that is derived as well): only who was told a mark knows it.
 
 use crate::error::StoreError;
 use aes_gcm::aead::{Aead, KeyInit, Payload};
@@ -31,6 +33,8 @@ const TOKEN_VERSION: u8 = 2;
 const TOKEN_HEAD_BYTES: usize = 1 + KEY_ID_BYTES;
 /// What the key of tokens is derived with.
 const TOKENS: &[u8] = b"souk tokens 1";
+/// What the key of marks is derived with.
+const MARKS: &[u8] = b"souk marks 1";
 const MASTER_KEY_BYTES: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +103,7 @@ struct MasterKey {
     id: KeyId,
     cipher: Aes256Gcm,
     tokens: Aes256GcmSiv,
+    marks: [u8; blake3::KEY_LEN],
 }
 
 impl MasterKey {
@@ -106,14 +111,18 @@ impl MasterKey {
         let digest = Sha256::digest(bytes);
         let mut id = [0; KEY_ID_BYTES];
         id.copy_from_slice(&digest[..KEY_ID_BYTES]);
-        let derive = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&bytes);
-        let mut derive = derive.map_err(|_| SealError::MasterKey)?;
-        derive.update(TOKENS);
-        let tokens = Aes256GcmSiv::new_from_slice(&derive.finalize().into_bytes());
+        let derived = |purpose: &[u8]| -> Result<[u8; blake3::KEY_LEN], SealError> {
+            let derive = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&bytes);
+            let mut derive = derive.map_err(|_| SealError::MasterKey)?;
+            derive.update(purpose);
+            Ok(derive.finalize().into_bytes().into())
+        };
+        let tokens = Aes256GcmSiv::new_from_slice(&derived(TOKENS)?);
         Ok(MasterKey {
             id: KeyId(id),
             cipher: Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(&bytes)),
             tokens: tokens.map_err(|_| SealError::MasterKey)?,
+            marks: derived(MARKS)?,
         })
     }
 }
@@ -223,6 +232,16 @@ impl Sealer {
             .tokens
             .decrypt(&aes_gcm_siv::Nonce::default(), payload)
             .map_err(|_| SealError::Damaged)
+    }
+
+    /// What stands for `meant` where its owner is told: the same for the same owner and meaning, and found out by nobody else.
+    pub fn mark(&self, owner: Owner<'_>, meant: &[u8]) -> Result<u64, SealError> {
+        let key = self.keys.first().ok_or(SealError::MasterKey)?;
+        let mut whole = associated(owner);
+        whole.extend_from_slice(meant);
+        let mark = blake3::keyed_hash(&key.marks, &whole);
+        let first = mark.as_bytes().first_chunk().ok_or(SealError::Damaged)?;
+        Ok(u64::from_be_bytes(*first))
     }
 
     fn key(&self, id: &[u8]) -> Result<&MasterKey, SealError> {
@@ -346,6 +365,21 @@ mod tests {
             damaged[at] ^= 1;
             assert!(sealer.unseal(OWNER, &damaged).is_err(), "byte {at}");
         }
+    }
+
+    /// A mark is of its owner, its meaning and the master key.
+    #[test]
+    fn marks_are_their_owners() {
+        let sealer = Sealer::new(&key(1), &[]).unwrap();
+        let mark = sealer.mark(OWNER, b"rows").unwrap();
+        assert_eq!(sealer.mark(OWNER, b"rows").unwrap(), mark);
+        assert_ne!(sealer.mark(OWNER, b"rowe").unwrap(), mark);
+        for (company, subject) in [("com_b", "con_1"), ("com_a", "con_2"), ("com_ac", "on_1")] {
+            let owner = Owner { company, subject };
+            assert_ne!(sealer.mark(owner, b"rows").unwrap(), mark);
+        }
+        let other = Sealer::new(&key(2), &[&key(1)]).unwrap();
+        assert_ne!(other.mark(OWNER, b"rows").unwrap(), mark);
     }
 
     /// A token opens for its own row only, any changed byte is noticed, and it is no other sealed value.

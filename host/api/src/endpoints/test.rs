@@ -38,6 +38,8 @@ pub struct EndpointTestOut {
     pub rows: Vec<AnyObject>,
     pub fields: Vec<EndpointTestField>,
     pub row_count: u32,
+    /// What is wrong with the rows although they came: that the order does not tell some apart, so that pages may repeat or leave out rows.
+    pub warnings: Vec<String>,
     pub execution_time_ms: u64,
     /// Always true.
     pub sample: bool,
@@ -48,6 +50,7 @@ pub struct EndpointTestOut {
 struct Rest {
     fields: Vec<EndpointTestField>,
     row_count: u32,
+    warnings: Vec<String>,
     execution_time_ms: u64,
     sample: bool,
 }
@@ -81,6 +84,7 @@ pub async fn test_endpoint(
     let rest = Rest {
         fields: endpoint.plan.fields.iter().map(field).collect(),
         row_count: tested.row_count,
+        warnings: tested.warnings,
         execution_time_ms: tested.elapsed_ms,
         sample: true,
     };
@@ -112,13 +116,14 @@ mod tests {
         let rest = Rest {
             fields: vec![field("id", Some("int64")), field("a \"b\"", None)],
             row_count: 2,
+            warnings: vec![],
             execution_time_ms: 7,
             sample: true,
         };
         let body = ended([HEAD, b"[{\"id\":1},{\"id\":2}]"].concat(), &rest).unwrap();
         assert_eq!(
             String::from_utf8(body).unwrap(),
-            r#"{"data":{"rows":[{"id":1},{"id":2}],"fields":[{"name":"id","type":"int64"},{"name":"a \"b\"","type":null}],"row_count":2,"execution_time_ms":7,"sample":true}}"#
+            r#"{"data":{"rows":[{"id":1},{"id":2}],"fields":[{"name":"id","type":"int64"},{"name":"a \"b\"","type":null}],"row_count":2,"warnings":[],"execution_time_ms":7,"sample":true}}"#
         );
     }
 }

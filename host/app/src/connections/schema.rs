@@ -10,6 +10,7 @@ use jsonschema::PatternOptions;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 use souk_domain::fields::FieldError;
+use souk_domain::spelling::is_near;
 use souk_sandbox::{EngineInfo, refused_header};
 
 /// A form for people with a hundred fields is smaller.
@@ -42,6 +43,8 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const UNBOUNDED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 /// Keys of a service account are a file that somebody else wrote.
 const WHOLE_FILE: &str = "SERVICE_ACCOUNT";
+/// As many members of such a file are looked at: whoever sends more of them means something else.
+const LOOKED_AT_MAX: usize = 100;
 
 /// What a connector asks for.
 pub(crate) struct Asked {
@@ -124,11 +127,16 @@ impl Asked {
         credentials: &Map<String, Value>,
     ) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        if credential_type != WHOLE_FILE {
-            let unknown = credentials
-                .keys()
-                .filter(|name| !self.names(name) && !OF_CONNECTION.contains(&name.as_str()));
-            errors.extend(unknown.take(ERRORS_MAX).map(|name| self.unknown(name)));
+        let unknown = credentials
+            .keys()
+            .filter(|name| !self.names(name) && !OF_CONNECTION.contains(&name.as_str()));
+        match credential_type {
+            WHOLE_FILE => {
+                let misspelt = unknown.take(LOOKED_AT_MAX);
+                let misspelt = misspelt.filter_map(|name| self.misspelt(name, credentials));
+                errors.extend(misspelt.take(ERRORS_MAX));
+            }
+            _ => errors.extend(unknown.take(ERRORS_MAX).map(|name| self.unknown(name))),
         }
         for header in self.headers() {
             let value = settings.get(header.member).and_then(Value::as_str);
@@ -175,6 +183,15 @@ impl Asked {
             }
         }
         errors
+    }
+
+    /// A file that somebody else wrote has members that nobody reads here. Not those that look like one which is read, and is not there.
+    fn misspelt(&self, name: &str, credentials: &Map<String, Value>) -> Option<FieldError> {
+        let mut known = self.properties()?.keys();
+        let meant =
+            known.find(|known| !credentials.contains_key(*known) && is_near(name, known))?;
+        let message = format!("is read by nobody: is \"{meant}\" meant?");
+        Some(FieldError::new(field(name), "unknown", message))
     }
 
     fn unknown(&self, name: &str) -> FieldError {
@@ -383,6 +400,34 @@ mod tests {
                 ("credentials.league", "required"),
                 ("credentials.token", "required")
             ])
+        );
+    }
+
+    /// A key file has members of its own; what looks like a member of ours is one, misspelt.
+    #[test]
+    fn members_beside_a_key_file_are_spelt_as_they_are() {
+        let asked = asked(json!({"properties": {
+            "private_key": {}, "client_email": {}, "maximum_bytes_billed": {}, "role": {},
+        }}));
+        let file = json!({"type": "service_account", "private_key": "k", "private_key_id": "i", "client_email": "e", "client_id": "1",
+            "auth_uri": "u", "token_uri": "u", "universe_domain": "d"});
+        let checked = |more: Value| {
+            let mut file = object(file.clone());
+            file.extend(object(more));
+            let errors = asked.check(&file, WHOLE_FILE, &file);
+            errors
+                .into_iter()
+                .map(|error| error.field.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(checked(json!({})), [""; 0]);
+        assert_eq!(
+            checked(json!({"maximum_bytes_billed": 1, "role": "r"})),
+            [""; 0]
+        );
+        assert_eq!(
+            checked(json!({"maximum_byte_billed": 1, "Role": "r"})),
+            ["credentials.Role", "credentials.maximum_byte_billed"]
         );
     }
 

@@ -1,15 +1,21 @@
 //! A page that is asked of a source: its shape, the values that are bound, and where it begins.
 
 use sha2::{Digest, Sha256};
+use souk_domain::ids::CompanyId;
 use souk_domain::pages::Page;
 use souk_domain::sql::{After, Operator, Slot, Window};
 use souk_sandbox::Value;
+use souk_store::sealing::Owner;
 
 use super::cursor::Position;
+use crate::App;
+use crate::failure::Cause;
 use crate::products::{Chosen, EndpointSnapshot, Learned, Shape};
 
 /// A page as JSON stays well below what a client can parse at once.
 pub(super) const PAGE_BYTES_MAX: u64 = 16 << 20;
+/// Three numbers and a filter or two. Nothing but a first size.
+const MEANT_BYTES: usize = 128;
 
 /// A page of an endpoint that may be asked for.
 pub struct Asked<'a> {
@@ -116,5 +122,31 @@ impl Asked<'_> {
             part(used.text);
         }
         hex::encode(&hash.finalize()[..8])
+    }
+    /// What stands for rows of this digest where this company is told of them. It is of what was asked as well: who has paid for a row could ask by it, for
+    /// nothing, which filters the row passes, or which place it has in an order.
+    pub(super) fn mark(
+        &self,
+        app: &App,
+        endpoint: &EndpointSnapshot,
+        company: &CompanyId,
+        digest: u64,
+    ) -> Result<u64, Cause> {
+        let mut meant = Vec::with_capacity(MEANT_BYTES);
+        let sort = self.shape.sort.map_or(0, |place| place as u64 + 1);
+        for number in [digest, self.page.start, sort] {
+            meant.extend_from_slice(&number.to_be_bytes());
+        }
+        for used in &self.used {
+            let field = endpoint.plan.filters[used.chosen.filter].field.as_str();
+            for part in [field, used.operator.word(), used.text] {
+                meant.extend_from_slice(&(part.len() as u64).to_be_bytes());
+                meant.extend_from_slice(part.as_bytes());
+            }
+        }
+        let owner = Owner::of(company, endpoint.row.id.as_str());
+        app.sealer
+            .mark(owner, &meant)
+            .map_err(|error| Cause::Internal(format!("rows cannot be marked: {error}")))
     }
 }

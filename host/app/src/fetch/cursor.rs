@@ -113,6 +113,17 @@ pub fn takes_long(output: &Output, keys: &[usize], returned: usize) -> bool {
     returned.saturating_mul(keys.len()) > COMPARED_MAX && tie()
 }
 
+/// The first of these rows that has the same in these columns as the one behind it.
+pub fn first_tie(output: &Output, columns: &[usize], rows: usize) -> Option<usize> {
+    let mut before = key(output, columns, 0);
+    (1..rows).find_map(|row| {
+        let here = key(output, columns, row);
+        let ties = here.is_some() && here == before;
+        before = here;
+        ties.then_some(row - 1)
+    })
+}
+
 /// The values of a row in these columns, if the source compares them as they are written here.
 fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
     let mut bytes = 0;

@@ -207,6 +207,20 @@ impl<'a> Export<'a> {
         readers.is_none_or(|readers| readers.may_read_ahead(bytes as u64))
     }
 
+    /// What is exported, as it is on sale now: its price may be another one than when the export began, and it may be gone.
+    async fn on_sale(&self, payer: &Payer<'_>) -> Result<Cached<EndpointSnapshot>, Failure> {
+        let now = products::get(self.app, &self.endpoint.row.id, payer.now)
+            .await
+            .map_err(|cause| self.refuse(cause))?;
+        run::admit(self.app, &now.sold(), payer.company)
+            .await
+            .map_err(|cause| self.refuse(cause))?;
+        match now.row.updated_at == self.endpoint.row.updated_at {
+            true => Ok(now),
+            false => Err(self.refuse(Cause::Changed)),
+        }
+    }
+
     async fn page(&self, begun: Begun<'a>) -> Result<(), Failure> {
         let Begun {
             mut asked,
@@ -218,16 +232,7 @@ impl<'a> Export<'a> {
             return Err(self.refuse(Cause::TooLong(TIME_MAX)));
         }
         let payer = self.payer();
-        // Its price may be another one by now, and it may be gone.
-        let now = products::get(app, &endpoint.row.id, payer.now)
-            .await
-            .map_err(|cause| self.refuse(cause))?;
-        run::admit(app, &now.sold(), payer.company)
-            .await
-            .map_err(|cause| self.refuse(cause))?;
-        if now.row.updated_at != endpoint.row.updated_at {
-            return Err(self.refuse(Cause::Changed));
-        }
+        let now = self.on_sale(&payer).await?;
         let deadline = Instant::now() + now.sold().timeout;
         let (mut run, read) = {
             let begin = pin!(Run::begin(app, now.sold(), &payer, Purpose::Result));
@@ -318,9 +323,11 @@ impl<'a> Export<'a> {
         }
         // Whoever takes the page before slowly outlasts what was held for this one.
         let late = self.payer();
+        let still;
         if run.deadline() <= Instant::now() {
             drop(run);
-            run = Run::begin(app, now.sold(), &late, Purpose::Result).await?;
+            still = self.on_sale(&late).await?;
+            run = Run::begin(app, still.sold(), &late, Purpose::Result).await?;
             if returned == 0 {
                 run = run.found_nothing();
             }

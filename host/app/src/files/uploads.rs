@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use futures_util::{Stream, StreamExt};
@@ -18,6 +18,8 @@ use super::quota::Room;
 
 /// Bytes held in memory per upload before they are written.
 const BLOCK_BYTES: usize = 1 << 20;
+/// A piece of less is copied.
+const SMALL_BYTES: usize = 4 << 10;
 /// One block that is being written and one that is being received.
 pub const UPLOAD_MEMORY_MAX: u64 = 2 * BLOCK_BYTES as u64;
 /// A client that sends nothing for so long has gone.
@@ -38,8 +40,8 @@ where
 {
     let (place, name) = (place.clone(), name.to_owned());
     let mut sink = blocking(move || Sink::create(&place, &name)).await?;
-    let mut block: Vec<Bytes> = Vec::new();
-    let (mut pending, mut size) = (0, 0_u64);
+    let mut block = Block::default();
+    let mut size = 0_u64;
     loop {
         let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
         let next = next.map_err(|_| {
@@ -49,19 +51,49 @@ where
         let bytes = bytes.map_err(|error| FileError::Aborted(error.to_string()))?;
         size += bytes.len() as u64;
         room.grow(size)?;
-        pending += bytes.len();
         block.push(bytes);
-        if pending >= BLOCK_BYTES {
-            let full = std::mem::take(&mut block);
-            pending = 0;
+        if block.bytes >= BLOCK_BYTES {
+            let full = std::mem::take(&mut block).pieces();
             sink = blocking(move || sink.write(full)).await?;
         }
     }
     if size == 0 {
         return Err(FileError::Empty);
     }
-    let sha256 = blocking(move || sink.write(block)?.finish()).await?;
+    let sha256 = blocking(move || sink.write(block.pieces())?.finish()).await?;
     Ok((size, sha256))
+}
+
+/// What is written together. Each piece of a body keeps the buffer that it was read into, so that small ones are copied: a block of single bytes would
+/// take forty times its size.
+#[derive(Default)]
+struct Block {
+    pieces: Vec<Bytes>,
+    small: BytesMut,
+    bytes: usize,
+}
+
+impl Block {
+    fn push(&mut self, piece: Bytes) {
+        self.bytes += piece.len();
+        if piece.len() < SMALL_BYTES {
+            self.small.extend_from_slice(&piece);
+        } else {
+            self.end_small();
+            self.pieces.push(piece);
+        }
+    }
+
+    fn end_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pieces.push(self.small.split().freeze());
+        }
+    }
+
+    fn pieces(mut self) -> Vec<Bytes> {
+        self.end_small();
+        self.pieces
+    }
 }
 
 /// Where an upload is: `<company>/<upload>` below the directory of all files.
@@ -198,7 +230,12 @@ impl Leftover {
 impl Drop for Leftover {
     fn drop(&mut self) {
         if let Some(place) = self.0.take() {
-            std::thread::spawn(move || place.remove());
+            let later = place.clone();
+            let remover = std::thread::Builder::new().spawn(move || later.remove());
+            // No thread is to be had: a moment here, where there may be a panic already.
+            if remover.is_err() {
+                place.remove();
+            }
         }
     }
 }
