@@ -148,6 +148,22 @@ async fn nothing_answered_before_a_backup_is_missing() {
         assert_eq!(check(&well, name)["is"], "good", "{well}");
     }
 
+    // A page of which a few bytes are others, as a disk that fails leaves them.
+    let damaged = tempfile::tempdir().expect("a directory");
+    for name in ["souk.db", "master.key"] {
+        fs::copy(data.join(name), damaged.path().join(name)).expect("a copy");
+    }
+    let store = damaged.path().join("souk.db");
+    let mut bytes = fs::read(&store).expect("the store");
+    let page = bytes.len() / 4_096 / 2 * 4_096;
+    bytes[page..page + 8].fill(0xff);
+    fs::write(&store, &bytes).expect("the store");
+    let damaged_dir = damaged.path().to_string_lossy();
+    let doctor = ["doctor", "--data-dir", &*damaged_dir, "--json"];
+    let ill = souk(&doctor, &[]).await.refused("checks are bad").json();
+    let found = ill.to_string();
+    assert!(found.contains("restore a backup"), "{found}");
+
     let again = TestHost::builder().data_dir(&data).start().await;
     let client = again.client(&buyer.key);
     let kept = transactions(&client, &buyer).await;

@@ -217,7 +217,10 @@ fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete)> {
     let mut store = None;
     let mut files = Vec::new();
     for entry in archive.entries()? {
-        let mut entry = entry.context("the archive is damaged, or was cut off")?;
+        let mut entry = entry.context(match manifest {
+            None => "this is no backup of souk",
+            Some(_) => "the archive is damaged, or was cut off",
+        })?;
         let path = entry.path()?.into_owned();
         ensure!(
             entry.header().entry_type().is_file() && is_plain(&path),
@@ -232,7 +235,7 @@ fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete)> {
         match (&manifest, name.as_str()) {
             (None, MANIFEST) => {
                 let found: Manifest = serde_json::from_reader(entry.by_ref().take(NOTE_BYTES_MAX))
-                    .context("this is no backup of souk")?;
+                    .context("the archive's first entry is damaged, or was cut off")?;
                 ensure!(
                     found.format == FORMAT,
                     "the backup has format {}, which this souk does not read; use one of version {}",

@@ -26,6 +26,9 @@ use crate::settings::Settings;
 /// Less than this on the disk is said: the charge log alone takes tens of MiB.
 const FREE_BYTES_MIN: u64 = 1 << 30;
 
+/// What to do about a store that is damaged.
+const RESTORE: &str = "restore a backup (`souk restore`)";
+
 /// Questions to the object store under way.
 const OBJECTS_AT_ONCE: usize = 16;
 
@@ -112,7 +115,10 @@ pub async fn run(command: Doctor) -> Result<()> {
         Ok(db) => {
             let looked = look_into(&db, &settings, &mut findings).await;
             db.close().await;
-            looked?;
+            // What was found so far is told all the same.
+            if let Err(error) = looked {
+                findings.bad("store", format!("{error:#}: {RESTORE}"));
+            }
         }
     }
     output::list(command.json, FOUND, &findings.0)?;
@@ -183,6 +189,10 @@ fn free_bytes(path: &Path) -> std::io::Result<u64> {
 }
 
 async fn look_into(db: &Db, settings: &Settings, findings: &mut Findings) -> Result<()> {
+    // First: whatever else is read may stand on a damaged page.
+    if let Some(damage) = backup::damage(db).await? {
+        findings.bad("pages of the store", format!("{damage}: {RESTORE}"));
+    }
     let mut read = db.read().await?;
     let version = backup::schema_version(&mut read).await?;
     let url = without_password(&settings.database_url);
