@@ -149,6 +149,7 @@ mod tests {
         let beside = json!({"filters": [{"field": "a", "operators": ["eq"], "operator": "eq"}]});
         assert!(named(&beside).is_empty());
     }
+
     /// However much there is that nobody knows.
     #[test]
     fn what_is_looked_at_is_bounded() {

@@ -228,14 +228,11 @@ impl Execute {
                 builder.null();
                 continue;
             };
-            let before = match reading.may_grow() {
-                true => builder.bytes(),
-                false => 0,
-            };
+            let before = reading.may_grow().then(|| builder.bytes());
             reading
                 .push(value, builder)
                 .map_err(|error| of_column(column, error))?;
-            if reading.may_grow() {
+            if let Some(before) = before {
                 let written = builder.bytes().saturating_sub(before);
                 let more = written.saturating_sub(value.len()) as u64;
                 self.bytes += more;

@@ -116,13 +116,19 @@ impl Asked<'_> {
             part(order.field);
             part(if order.descending { "desc" } else { "asc" });
         }
+        self.each_filter(endpoint, part);
+        hex::encode(&hash.finalize()[..8])
+    }
+
+    /// The filters as the caller asked for them, part by part.
+    fn each_filter(&self, endpoint: &EndpointSnapshot, mut part: impl FnMut(&str)) {
         for used in &self.used {
             part(&endpoint.plan.filters[used.chosen.filter].field);
             part(used.operator.word());
             part(used.text);
         }
-        hex::encode(&hash.finalize()[..8])
     }
+
     /// What stands for rows of this digest where this company is told of them. It is of what was asked as well: who has paid for a row could ask by it, for
     /// nothing, which filters the row passes, or which place it has in an order.
     pub(super) fn mark(
@@ -137,13 +143,10 @@ impl Asked<'_> {
         for number in [digest, self.page.start, sort] {
             meant.extend_from_slice(&number.to_be_bytes());
         }
-        for used in &self.used {
-            let field = endpoint.plan.filters[used.chosen.filter].field.as_str();
-            for part in [field, used.operator.word(), used.text] {
-                meant.extend_from_slice(&(part.len() as u64).to_be_bytes());
-                meant.extend_from_slice(part.as_bytes());
-            }
-        }
+        self.each_filter(endpoint, |part| {
+            meant.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            meant.extend_from_slice(part.as_bytes());
+        });
         let owner = Owner::of(company, endpoint.row.id.as_str());
         app.sealer
             .mark(owner, &meant)

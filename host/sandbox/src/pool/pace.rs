@@ -56,6 +56,7 @@ impl Pace {
         }
     }
 
+    /// What is known of a request before it runs.
     #[inline]
     pub fn of(&self, request: &Request) -> Speed {
         let query = match request {

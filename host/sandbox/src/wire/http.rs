@@ -254,7 +254,7 @@ impl Origin {
             .any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\' || byte == b'#')
         {
             return Err(refuse(
-                "holds a space, a control character, \\ or #, or its query does",
+                "holds a space, a control character, \\ or #, here or in its query",
             ));
         }
         if segments.split('/').any(is_dots) {

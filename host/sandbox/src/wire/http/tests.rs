@@ -116,6 +116,16 @@ fn headers_of_the_connection_are_the_hosts() {
     assert!(first(&origin, connect).is_err());
 }
 
+/// A path that is refused is told as far as its query, which may have a key in it.
+#[test]
+fn queries_of_refused_paths_are_not_told() {
+    let origin = origin("https://api.example.com/v2").unwrap();
+    for path in ["/rows?key=hush&name=a b", "/../rows?key=hush"] {
+        let RefusedRequest(told) = first(&origin, request(path, &[])).unwrap_err();
+        assert!(told.contains("rows\"") && !told.contains("hush"), "{told}");
+    }
+}
+
 /// A request without a body that may have one says so, and each says who sends it, unless its connector does.
 #[test]
 fn lengths_and_senders_are_said() {
