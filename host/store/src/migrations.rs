@@ -209,6 +209,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "due deliveries",
         include_str!("../migrations/0058_due_deliveries.sql"),
     ),
+    (
+        59,
+        "failed by caller",
+        include_str!("../migrations/0059_failed_by_caller.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -38,7 +38,7 @@ pub struct PublicOut {
     /// Users who marked it.
     #[schema(minimum = 0)]
     favorites: i64,
-    /// Of 30 days, from 0 to 1, four decimals; `null` without a run.
+    /// Of the runs of 30 days that did not fail for what their caller sent, from 0 to 1, four decimals; `null` without any.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// Of 30 days, three decimals; `null` without a run.
@@ -80,7 +80,7 @@ pub async fn asset_public_statistics(
         total_executions: ever.succeeded - ever.own_succeeded,
         buyers: interest.purchases,
         favorites: interest.favorites,
-        success_rate: ratio(succeeded, runs, 4),
+        success_rate: ratio(succeeded, lately.answerable() - lately.own_answerable(), 4),
         avg_execution_time_ms: ratio(duration_us, runs * 1_000, 3),
         last_updated: now,
     }))

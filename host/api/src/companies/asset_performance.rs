@@ -50,7 +50,7 @@ pub struct PerformanceOut {
     executions: i64,
     #[schema(minimum = 0)]
     failed_executions: i64,
-    /// From 0 to 1, four decimals; `null` of what nobody ran.
+    /// Of the runs that did not fail for what their caller sent, from 0 to 1, four decimals; `null` without any.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// What was charged less what was refunded, in buyers' credits.
@@ -75,7 +75,7 @@ impl From<AssetSales> for PerformanceOut {
             status: asset.status,
             executions: sold.executions,
             failed_executions: sold.failed,
-            success_rate: ratio(sold.executions, runs, 4),
+            success_rate: ratio(sold.executions, sold.answerable(), 4),
             credits_earned: sold.revenue_credits(),
             unique_buyers: sold.buyers,
             avg_execution_time_ms: ratio(sold.duration_us, runs * 1_000, 3),

@@ -99,7 +99,7 @@ struct ProductStats {
     buyers: i64,
     #[schema(minimum = 0)]
     calls_30d: i64,
-    /// Null without calls.
+    /// Of the calls that did not fail for what their caller sent; null without any.
     #[schema(minimum = 0, maximum = 100)]
     success_percent_30d: Option<i64>,
     #[schema(minimum = 0)]
@@ -167,7 +167,8 @@ impl ProductOut {
             stats: ProductStats {
                 buyers: stats.buyers,
                 calls_30d: calls,
-                success_percent_30d: (stats.succeeded * 100).checked_div(calls),
+                success_percent_30d: (stats.succeeded * 100)
+                    .checked_div(calls - stats.failed_by_caller),
                 average_duration_ms_30d: (stats.duration_us / 1_000).checked_div(calls),
             },
             access: AccessOut {

@@ -210,6 +210,7 @@ pub const NUMBERS: &[(&str, i64)] = &[
     ("execution_time_ms", 12),
     ("executions", 41),
     ("executions_30d", 41),
+    ("failed_by_caller", 0),
     ("failed_executions", 1),
     ("failed_requests", 1),
     ("failed_runs", 1),

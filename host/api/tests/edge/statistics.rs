@@ -2,28 +2,34 @@
 
 use crate::world::{Company, World, now};
 use serde_json::{Value, json};
-use souk_domain::ids::{CompanyId, EndpointId, ExecutionId, KeyId, RequestId};
+use souk_domain::ids::{AssetId, CompanyId, EndpointId, ExecutionId, KeyId, RequestId};
 use souk_domain::products::Product;
 use souk_domain::time::DAY;
 use souk_store::executions::{Billing, Outcome, Run};
 
-/// A run of an endpoint that costs nothing.
-async fn request(world: &World, seller: &Company, by: &Company, endpoint: &str, failed: bool) {
-    let at = now();
+/// A run that costs nothing. `blame`: it failed.
+async fn request(
+    world: &World,
+    seller: &Company,
+    by: &Company,
+    product: &Product,
+    blame: Option<&'static str>,
+) {
+    let (at, failed) = (now(), blame.is_some());
     world.teller.record(&Run {
         id: ExecutionId::generate_at(at),
         company: CompanyId::parse(&by.id).unwrap(),
         seller: CompanyId::parse(&seller.id).unwrap(),
-        product: Product::Endpoint(EndpointId::parse(endpoint).unwrap()),
+        product: product.clone(),
         purchase: None,
         price: None,
         actor: KeyId::generate().into(),
         request: RequestId::generate_at(at),
-        outcome: match failed {
-            false => Outcome::Succeeded,
-            true => Outcome::Failed {
-                code: "source".into(),
-                blame: "source".into(),
+        outcome: match blame {
+            None => Outcome::Succeeded,
+            Some(blame) => Outcome::Failed {
+                code: blame.into(),
+                blame: blame.into(),
             },
         },
         billing: match (failed, by.id == seller.id) {
@@ -113,7 +119,8 @@ async fn an_owner_sees_how_an_asset_is_used() {
         assert_eq!(
             data,
             json!({"asset_id": asset, "period": period, "start_date": start, "end_date": today, "executions": 3,
-                   "successful_executions": 3, "failed_executions": 0, "own_executions": 0, "success_rate": 1, "unique_buyers": 2,
+                   "successful_executions": 3, "failed_executions": 0, "failed_by_caller": 0, "own_executions": 0,
+                   "success_rate": 1, "unique_buyers": 2,
                    "credits_earned": 14, "refunded_credits": 3, "seller_earnings_usd": 5.6, "avg_execution_time_ms": 2,
                    "p95_execution_time_ms": 2.016, "favorites": 1, "active_purchases": 0, "last_execution_at": null, "executions_by_day": null})
         );
@@ -135,8 +142,9 @@ async fn an_owner_sees_how_an_endpoint_is_used() {
     let world = World::new().await;
     let (seller, buyer) = (world.company("seller").await, world.company("buyer").await);
     let endpoint = world.endpoint(&seller).await;
-    for (by, failed) in [(&buyer, false), (&buyer, true), (&seller, false)] {
-        request(&world, &seller, by, &endpoint, failed).await;
+    let product = Product::Endpoint(EndpointId::parse(&endpoint).unwrap());
+    for (by, blame) in [(&buyer, None), (&buyer, Some("source")), (&seller, None)] {
+        request(&world, &seller, by, &product, blame).await;
     }
     let path = seller.path(&format!("/endpoints/{endpoint}/stats"));
     for (query, days) in [("", 30), ("?days=1", 1), ("?days=365", 365)] {
@@ -157,6 +165,38 @@ async fn an_owner_sees_how_an_endpoint_is_used() {
                    "p95_latency_ms": 9.216, "requests_by_day": null, "last_request_at": null})
         );
     }
+}
+
+/// A buyer's wrong values say nothing of what is on sale: it fails for its source alone.
+#[tokio::test]
+async fn what_callers_do_wrong_is_not_held_against_a_product() {
+    let world = World::new().await;
+    let (seller, buyer) = (world.company("seller").await, world.company("buyer").await);
+    let asset = world.asset(&seller).await;
+    let product = Product::Asset(AssetId::parse(&asset).unwrap());
+    for blame in [None, Some("caller"), Some("caller"), Some("source"), None] {
+        request(&world, &seller, &buyer, &product, blame).await;
+    }
+    let performance = seller.path("/asset-performance");
+    let statistics = seller.path(&format!("/assets/{asset}/statistics"));
+    let public = format!("/assets/{asset}/public-statistics");
+    for (path, place) in [
+        (&*public, "/data/success_rate"),
+        (&*statistics, "/data/success_rate"),
+        (&*performance, "/data/0/success_rate"),
+    ] {
+        let shown = world.get(&seller.key, path).await.expect(200);
+        assert_eq!(shown.at(place), &json!(0.6667), "{path}");
+    }
+    let shown = world.get(&seller.key, &statistics).await.expect(200);
+    let counted = ["executions", "failed_executions", "failed_by_caller"];
+    let counted = counted.map(|name| shown.body["data"][name].clone());
+    assert_eq!(counted, [json!(5), json!(3), json!(2)]);
+    let listed = format!("/marketplace/products/{asset}");
+    let shown = world.get(&buyer.key, &listed).await.expect(200);
+    let stats = ["calls_30d", "success_percent_30d"];
+    let stats = stats.map(|name| shown.body["data"]["stats"][name].clone());
+    assert_eq!(stats, [json!(5), json!(66)]);
 }
 
 /// Figures of an own product are nobody else's; public ones are of what is on sale.
