@@ -106,7 +106,7 @@ const SQLITE: &[&str] = &[
     "SELECT x'00ff' || 'a' == 'b' OR 1 <> 2 OR 1 != 2",
     "SELECT '{\"a\": 1}' ->> '$.a' || ('{\"a\": 1}' -> 'a')",
     "SELECT shop GLOB 'shop*' AND shop NOTNULL AND shop LIKE 'S%' ESCAPE '!' FROM sales",
-    "SELECT \"shop\" || [shop] || `shop` || \"no such column\" FROM sales",
+    "SELECT \"shop\" || [shop] || `shop` || 'no such column' FROM sales",
     "SELECT CAST(amount AS INTEGER) + +id - -1 + ~1 % 3 FROM sales",
     "VALUES (1)",
     "SELECT * FROM (VALUES (1)) UNION ALL SELECT 2 LIMIT 1 OFFSET 0",

@@ -118,8 +118,8 @@ SELECT rowid AS r, oid AS o, _rowid_ AS u, matches.rowid = id AS same FROM match
 --- views
 SELECT t.team, t.goals, m.n FROM totals AS t JOIN (SELECT team, count(*) AS n FROM matches GROUP BY 1) AS m USING (team);
 
---- doubles that count as texts
-SELECT "no such column" AS v, "team" AS t FROM matches WHERE id < 3;
+--- names in double quotes
+SELECT 'no such column' AS v, "team" AS "t ""u" FROM matches WHERE id < 3;
 
 --- ten thousand rows
 WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000) SELECT id, id * 0.1 AS near, id / 7.0 AS nearer, hex(id) AS text,
