@@ -21,7 +21,7 @@ use souk_app::publish;
 use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
 use souk_domain::products::{AssetType, ResultType, SourceKind};
-use souk_domain::sql;
+use souk_domain::sql::{self, SqlError};
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
 use souk_store::products::{AssetDetails, Row, Tested, Written};
@@ -318,7 +318,9 @@ impl AssetIn {
         let result_type = result_type(&mut errors, asset_type, self.result_type.as_deref());
         let slug = slug(&mut errors, self.slug, &name, "asset");
         let parameters_json = self.parameters.unwrap_or_else(|| json!([]));
-        let parameters = errors.take(definition::parameters(&parameters_json));
+        let parameters = definition::parameters(&parameters_json);
+        let are_declared = parameters.is_ok();
+        let parameters = errors.take(parameters);
         errors.json("parameters", Some(&parameters_json));
         errors.json("visualization", self.visualization.as_ref());
         errors.json("prediction", self.prediction.as_ref());
@@ -365,8 +367,11 @@ impl AssetIn {
             match (*kind, speaks.sql) {
                 (SourceKind::Sql, Some(dialect)) => {
                     let names: Vec<&str> = parameters.iter().map(Parameter::name).collect();
-                    if let Err(error) = sql::check(dialect, text, &names) {
-                        return Err(errors.sql(&error));
+                    match sql::check(dialect, text, &names) {
+                        // Which it is that is not declared, nobody knows.
+                        Err(SqlError::Undeclared(_) | SqlError::Unused(_)) if !are_declared => {}
+                        Err(error) => return Err(errors.sql(&error)),
+                        Ok(_) => {}
                     }
                 }
                 (SourceKind::Sql, None) => {

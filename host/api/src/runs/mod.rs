@@ -26,6 +26,7 @@ use souk_app::run::{About, Payer, Purpose};
 use souk_app::{execute, run};
 use souk_domain::fields::FieldError;
 use souk_domain::parameters::{Parameter, Raw};
+use souk_domain::spelling::is_near;
 use souk_store::Cached;
 use souk_store::idempotency::Ticket;
 use std::collections::HashMap;
@@ -143,8 +144,8 @@ pub async fn asset<T>(
 /// What a body may say beside the parameters: it repeats the path.
 const NO_PARAMETERS: [&str; 3] = ["params", "company_id", "asset_id"];
 
-/// What `params` is called elsewhere.
-const MISNOMERS: [&str; 2] = ["param", "parameters"];
+/// What `params` is called elsewhere, and no slip of the hand makes of it.
+const MISNOMERS: [&str; 1] = ["parameters"];
 
 /// Members that nobody knows are ignored, but for those that were meant as parameters: who sends `{"season": 2024}` would pay for the answer of
 /// another season. `own` is what else the operation knows.
@@ -154,9 +155,11 @@ fn beside_params(body: &[u8], own: &[&str], parameters: &[Parameter]) -> Result<
         return Ok(());
     };
     let is_known = |name: &str| parameters.iter().any(|known| known.name() == name);
-    let misnamed = MISNOMERS
-        .into_iter()
-        .filter(|name| !parameters.is_empty() && !is_known(name));
+    let is_misnomer = |name: &str| MISNOMERS.contains(&name) || is_near(name, "params");
+    let misnamed = members
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !parameters.is_empty() && !is_known(name) && is_misnomer(name));
     let errors: Vec<FieldError> = parameters
         .iter()
         .map(Parameter::name)
