@@ -56,6 +56,7 @@ mod scans;
 mod seller_functions;
 mod seller_tls;
 mod shares;
+mod shown;
 mod snowflake_source;
 mod speed;
 mod sql;

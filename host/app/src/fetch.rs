@@ -191,13 +191,14 @@ async fn placed(
         return Ok((output, None));
     }
     let returned = paged.returned as usize;
-    if !cursor::takes_long(&output, &statement.keys, returned) {
-        let place = cursor::behind(&output, &statement.keys, &asked.from, returned);
+    let dialect = endpoint.plan.dialect;
+    if !cursor::takes_long(dialect, &output, &statement.keys, returned) {
+        let place = cursor::behind(dialect, &output, &statement.keys, &asked.from, returned);
         return Ok((output, Some(place)));
     }
     let (statement, from) = (statement.clone(), asked.from.clone());
     let find = move || {
-        let place = cursor::behind(&output, &statement.keys, &from, returned);
+        let place = cursor::behind(dialect, &output, &statement.keys, &from, returned);
         (output, Some(place))
     };
     let found = Box::pin(app.compute(endpoint.row.company_id.as_str(), deadline, find));
@@ -415,7 +416,7 @@ fn ties(
     if columns.is_empty() || rows == 0 {
         return None;
     }
-    let row = cursor::first_tie(output, &columns, rows)?;
+    let row = cursor::first_tie(endpoint.plan.dialect, output, &columns, rows)?;
     let names: Vec<&str> = order.iter().map(|order| order.field).collect();
     Some(format!(
         "rows {} and {} have the same {}: pages may repeat rows and leave others out; name in order_by what tells all rows apart",

@@ -33,6 +33,9 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
+/// Of a whole number: more than a `BIGNUM` leaves with.
+const WHOLE_DIGITS_MAX: usize = 1_000;
+
 /// The error is what it should have been.
 fn literal(value: &Value, out: &mut String) -> Result<(), &'static str> {
     // A String takes everything.
@@ -98,7 +101,19 @@ fn null(declared: Option<ColumnType>) -> &'static str {
     }
 }
 
+/// A whole number is one of DuckDB's: beside a decimal it would make decimals of a column's huge numbers, for some of which those have too few digits.
 fn decimal(text: &str) -> Result<String, &'static str> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_whole = (1..=WHOLE_DIGITS_MAX).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole {
+        let kind = match (text.parse::<i128>(), text.parse::<u128>()) {
+            (Ok(_), _) => "HUGEINT",
+            (_, Ok(_)) => "UHUGEINT",
+            _ => "BIGNUM",
+        };
+        return Ok(format!("CAST('{text}' AS {kind})"));
+    }
     let number = Decimal::of(text)?;
     let (sign, fraction) = (number.sign, number.fraction);
     let whole = number.whole.trim_start_matches('0');
@@ -158,6 +173,18 @@ mod tests {
             (
                 Value::Decimal("0.05".into()),
                 "CAST('0.050' AS DECIMAL(2, 2))",
+            ),
+            (
+                Value::Decimal(i128::MAX.to_string()),
+                "CAST('170141183460469231731687303715884105727' AS HUGEINT)",
+            ),
+            (
+                Value::Decimal(u128::MAX.to_string()),
+                "CAST('340282366920938463463374607431768211455' AS UHUGEINT)",
+            ),
+            (
+                Value::Decimal("-340282366920938463463374607431768211455".into()),
+                "CAST('-340282366920938463463374607431768211455' AS BIGNUM)",
             ),
             (
                 Value::Text("it's \\ 日本\n".into()),

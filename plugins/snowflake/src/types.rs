@@ -93,7 +93,8 @@ impl Described {
         let (precision, scale) = (self.precision.unwrap_or(38), self.scale.unwrap_or(0));
         match (name.as_str(), self.length) {
             ("FIXED", _) => format!("NUMBER({precision},{scale})"),
-            ("REAL" | "DOUBLE", _) => "FLOAT".to_owned(),
+            // Its `FLOAT` has 64 bits, which elsewhere only a double has.
+            ("REAL" | "FLOAT", _) => "DOUBLE".to_owned(),
             ("TEXT", Some(length)) => format!("VARCHAR({length})"),
             ("TEXT", None) => "VARCHAR".to_owned(),
             ("BINARY", Some(length)) => format!("BINARY({length})"),
@@ -128,7 +129,7 @@ mod tests {
                 "NUMBER(10,2)",
             ),
             (r#""fixed""#, Type::Decimal, "NUMBER(38,0)"),
-            (r#""real""#, Type::Float, "FLOAT"),
+            (r#""real""#, Type::Float, "DOUBLE"),
             (
                 r#""text","length":16777216,"byteLength":16777216"#,
                 Type::Text,

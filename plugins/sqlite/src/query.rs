@@ -215,10 +215,11 @@ fn decimal(text: &str) -> Result<Bound<'static>, Error> {
         return Ok(Bound::Integer(integer));
     }
     match text.parse::<f64>() {
-        Ok(real) if real.is_finite() => Ok(Bound::Real(real)),
+        // An infinity is the place where a page ended.
+        Ok(real) if !real.is_nan() => Ok(Bound::Real(real)),
         _ => Err(Error::invalid_request(
             "value_not_a_number",
-            "a decimal parameter is not a finite number",
+            "a decimal parameter is not a number",
         )),
     }
 }

@@ -12,7 +12,7 @@ use souk_domain::pages::{LIMIT_MAX, Page, PageError};
 use souk_domain::sql::{Operator, Window};
 use souk_sandbox::ColumnKind;
 
-use values::{read, written};
+use values::{Compared, read, written};
 
 use super::asked::{Asked, Used};
 use super::cursor::{self, Position};
@@ -78,15 +78,19 @@ pub async fn check<'a>(
     for used in &mut used {
         let before = values.len();
         let column = &endpoint.plan.filters[used.chosen.filter].field;
-        let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
-        let kind = kind.unwrap_or(ColumnKind::Text);
+        let known = learned.and_then(|learned| learned.column(column));
+        let kind = known.and_then(|known| ColumnKind::of(&known.kind));
+        let column = Compared {
+            dialect: endpoint.plan.dialect,
+            kind: kind.unwrap_or(ColumnKind::Text),
+            native: known.map_or("", |known| &known.native),
+        };
         let operator = used.operator;
-        let dialect = endpoint.plan.dialect;
-        if let Err(message) = read(dialect, kind, operator, used.text, &mut values) {
+        if let Err(message) = read(column, operator, used.text, &mut values) {
             errors.add(used.name, "invalid_type", message);
         }
         count += values.len() - before;
-        if let Some((operator, written)) = written(dialect, kind, operator, &values[before..]) {
+        if let Some((operator, written)) = written(column, operator, used.text, &values[before..]) {
             used.chosen.operator = operator;
             values.truncate(before);
             values.extend(written);

@@ -144,6 +144,11 @@ impl Use<'_> {
             (ColumnKind::Text, Dialect::BigQuery | Dialect::Generic) => {
                 !self.is_one_of(&["string", "varchar", "text", "char"])
             }
+            // Those of its own, as `UUID` and `IPv4`, have no beginning.
+            (ColumnKind::Text, Dialect::ClickHouse) => {
+                let compared = self.compared.unwrap_or_default();
+                compared.contains(&Operator::Like) && !self.native.contains("String")
+            }
             // Databricks'. MySQL compares everything with a text.
             (ColumnKind::Text, Dialect::MySql) => {
                 self.is_one_of(&["interval", "geography", "geometry"])

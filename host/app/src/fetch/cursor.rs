@@ -8,7 +8,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use souk_sandbox::{Cell, ColumnKind, Output, Value};
+use souk_domain::sql::Dialect;
+use souk_sandbox::{Cell, Column, ColumnKind, Output, Value};
 use souk_store::sealing::Owner;
 
 use crate::App;
@@ -78,22 +79,36 @@ enum Key {
 }
 
 /// The place behind the first `returned` rows, of more that there are. `keys`: where the order's columns are.
-pub fn behind(output: &Output, keys: &[usize], from: &Position, returned: usize) -> Position {
+pub fn behind(
+    dialect: Dialect,
+    output: &Output,
+    keys: &[usize],
+    from: &Position,
+    returned: usize,
+) -> Position {
     let start = from.start + returned as u64;
+    let key = |row| key(dialect, output, keys, row);
     let after = || {
         if keys.is_empty() || returned == 0 {
             return None;
         }
-        let last = key(output, keys, returned - 1)?;
-        if key(output, keys, returned)? != last {
-            return Some((last, 0));
+        let last = key(returned - 1)?;
+        let next = key(returned)?;
+        if next != last {
+            return (!may_tie(&next, &last)).then_some((last, 0));
         }
-        let ties = (0..returned)
-            .rev()
-            .take_while(|row| key(output, keys, *row).as_ref() == Some(&last))
-            .count();
+        let mut ties = 0;
+        for row in (0..returned).rev() {
+            match key(row) {
+                Some(same) if same == last => ties += 1,
+                Some(other) if may_tie(&other, &last) => return None,
+                _ => break,
+            }
+        }
         let before = match &from.after {
             Some((keys, before)) if ties == returned && *keys == last => *before,
+            // Those that tie with all of them may have begun before the page did.
+            None if ties == returned && from.start > 0 => return None,
             _ => 0,
         };
         Some((last, before.checked_add(u32::try_from(ties).ok()?)?))
@@ -105,30 +120,87 @@ pub fn behind(output: &Output, keys: &[usize], from: &Position, returned: usize)
 }
 
 /// Whether [`behind`] counts so many rows that tie that a worker would be held by it.
-pub fn takes_long(output: &Output, keys: &[usize], returned: usize) -> bool {
+pub fn takes_long(dialect: Dialect, output: &Output, keys: &[usize], returned: usize) -> bool {
     let tie = || {
-        let last = key(output, keys, returned - 1);
-        last.is_some() && key(output, keys, returned) == last
+        let last = key(dialect, output, keys, returned - 1);
+        last.is_some() && key(dialect, output, keys, returned) == last
     };
     returned.saturating_mul(keys.len()) > COMPARED_MAX && tie()
 }
 
 /// The first of these rows that has the same in these columns as the one behind it.
-pub fn first_tie(output: &Output, columns: &[usize], rows: usize) -> Option<usize> {
-    let mut before = key(output, columns, 0);
+pub fn first_tie(
+    dialect: Dialect,
+    output: &Output,
+    columns: &[usize],
+    rows: usize,
+) -> Option<usize> {
+    let key = |row| key(dialect, output, columns, row);
+    let mut before = key(0);
     (1..rows).find_map(|row| {
-        let here = key(output, columns, row);
+        let here = key(row);
         let ties = here.is_some() && here == before;
         before = here;
         ties.then_some(row - 1)
     })
 }
 
+/// Whether the source may take these for the same, which are not: by their collation, or their type, texts may be that differ in the case of
+/// letters or in blanks behind them.
+fn may_tie(one: &[Value], other: &[Value]) -> bool {
+    let folded = |text: &str| {
+        let chars = text.trim_end().chars();
+        chars.flat_map(char::to_lowercase).collect::<String>()
+    };
+    one.iter().zip(other).all(|pair| match pair {
+        (Value::Text(one), Value::Text(other)) => one == other || folded(one) == folded(other),
+        (one, other) => one == other,
+    })
+}
+
+/// Whether the source compares what is in this column otherwise than it comes. A file has texts for times, and of one time many; it has texts that
+/// are not UTF-8, which come as bytes, and bytes are greater than all texts. And spans of time are the same that are written otherwise.
+fn is_otherwise(dialect: Dialect, column: &Column) -> bool {
+    match (dialect, column.kind) {
+        (Dialect::Sqlite, ColumnKind::Bytes) => {
+            let native = column.native.to_ascii_lowercase();
+            ["char", "clob", "text"]
+                .iter()
+                .any(|part| native.contains(part))
+        }
+        (Dialect::Sqlite, kind) => matches!(
+            kind,
+            ColumnKind::Date
+                | ColumnKind::Time
+                | ColumnKind::Timestamp
+                | ColumnKind::LocalTimestamp
+        ),
+        (_, ColumnKind::Text) => column.native.eq_ignore_ascii_case("interval"),
+        _ => false,
+    }
+}
+
+/// A number as it is whatever it was written with: `1.50` and `1.5` are one.
+fn plain(decimal: &str) -> &str {
+    let plain = match decimal.contains('.') && !decimal.contains(['e', 'E']) {
+        true => decimal.trim_end_matches('0').trim_end_matches('.'),
+        false => decimal,
+    };
+    match plain {
+        "-0" => "0",
+        plain => plain,
+    }
+}
+
 /// The values of a row in these columns, if the source compares them as they are written here.
-fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
+fn key(dialect: Dialect, output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
     let mut bytes = 0;
-    let values = keys.iter().map(|column| {
-        let kind = output.columns.get(*column)?.kind;
+    let values = keys.iter().map(|place| {
+        let column = output.columns.get(*place)?;
+        if is_otherwise(dialect, column) {
+            return None;
+        }
+        let (kind, column) = (column.kind, place);
         let cell = output.cell(row, *column);
         bytes += match &cell {
             Cell::Decimal(text) | Cell::Text(text) => text.len(),
@@ -146,7 +218,7 @@ fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
             // Which does not equal itself, and is told apart from nothing by a comparison.
             Cell::Float64(value) if value.is_nan() => return None,
             Cell::Float64(value) => Value::Float64(value),
-            Cell::Decimal(text) => Value::Decimal(text.to_owned()),
+            Cell::Decimal(text) => Value::Decimal(plain(text).to_owned()),
             Cell::Text(text) => Value::Text(text.to_owned()),
             Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
             Cell::Date(days) => Value::Date(days),
@@ -305,14 +377,14 @@ mod tests {
         let from = Position::of_start(0);
         let rows = COMPARED_MAX + 2;
         let tied = output(ColumnKind::Int64, ColumnData::I64s(vec![7; rows]), rows);
-        assert!(takes_long(&tied, &[0], rows - 1));
-        assert!(!takes_long(&tied, &[0], COMPARED_MAX));
-        let place = behind(&tied, &[0], &from, rows - 1);
+        assert!(takes_long(Dialect::Postgres, &tied, &[0], rows - 1));
+        assert!(!takes_long(Dialect::Postgres, &tied, &[0], COMPARED_MAX));
+        let place = behind(Dialect::Postgres, &tied, &[0], &from, rows - 1);
         let ties = u32::try_from(rows - 1).unwrap();
         assert_eq!(place.after, Some((vec![Value::Int64(7)], ties)));
         let counted = ColumnData::I64s((0..rows as i64).collect());
         let apart = output(ColumnKind::Int64, counted, rows);
-        assert!(!takes_long(&apart, &[0], rows - 1));
+        assert!(!takes_long(Dialect::Postgres, &apart, &[0], rows - 1));
     }
 
     /// A key that is too long for an address is none.
@@ -324,7 +396,7 @@ mod tests {
                 bytes: vec![b'x'; 2 * length],
             });
             let output = output(ColumnKind::Text, data, 2);
-            behind(&output, &[0], &Position::of_start(0), 1).after
+            behind(Dialect::Postgres, &output, &[0], &Position::of_start(0), 1).after
         };
         assert!(of(KEY_BYTES_MAX).is_some());
         assert_eq!(of(KEY_BYTES_MAX + 1), None);

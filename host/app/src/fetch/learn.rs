@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use souk_domain::ids::CompanyId;
-use souk_sandbox::{Blame, Column, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
+use souk_domain::sql::Dialect;
+use souk_sandbox::{
+    Blame, Column, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Source,
+};
 use souk_store::products::learned as store;
 
 use super::asked::PAGE_BYTES_MAX;
@@ -21,6 +24,8 @@ use crate::products::{EndpointSnapshot, Learned, LearnedColumn};
 
 /// A table with more columns than this is not sold by the row.
 const CATALOG_ROWS_MAX: u32 = 2_000;
+/// Rows of a file by which the types of its columns are known.
+const ROWS_OF_FILES: u32 = 200;
 /// Every page is sorted by the key. PostgreSQL and SQL Server allow half as many fields.
 const KEY_FIELDS_MAX: usize = 64;
 /// Of their names together.
@@ -84,16 +89,23 @@ pub async fn learn(
             return Err(Cause::NoOrder);
         }
     }
-    let limits = Limits::new(1, PAGE_BYTES_MAX);
-    let request = Request::Query(Query {
-        text: endpoint.probe().into(),
-        parameters: Vec::new(),
-        limits,
-    });
-    let answer = app
-        .sandbox
-        .run_for(caller.as_str(), source.shared(), request, deadline)
-        .await;
+    let probe = async |rows: u32| {
+        let request = Request::Query(Query {
+            text: endpoint.probe(rows).into(),
+            parameters: Vec::new(),
+            limits: Limits::new(rows, PAGE_BYTES_MAX),
+        });
+        let (caller, source) = (caller.as_str(), source.shared());
+        app.sandbox.run_for(caller, source, request, deadline).await
+    };
+    let answer = match endpoint.plan.dialect {
+        // Where each value has its own type, one row may say nothing, or something else.
+        Dialect::Sqlite => match probe(ROWS_OF_FILES).await {
+            Err(fault) if fault.kind == FaultKind::LimitExceeded => probe(1).await,
+            answer => answer,
+        },
+        _ => probe(1).await,
+    };
     let output = match answer {
         Ok(output) => output,
         // Which of the names it is that the source does not know, it says in its own words, or not at all.
@@ -111,7 +123,7 @@ pub async fn learn(
     if output.rows == 0 && output.columns.is_empty() {
         return Ok(learned);
     }
-    // To SQLite a quoted name that no column has is a text, and the answer has a column of another name.
+    // Where a quoted name that no column has is a text, the answer has a column of another name.
     let missing = endpoint.missing(|name| learned.kind(name).is_some());
     match missing.is_empty() {
         true => Ok(learned),

@@ -58,7 +58,7 @@ impl Learned {
         self.column(column).map(|known| known.kind.as_str())
     }
 
-    pub(super) fn column(&self, name: &str) -> Option<&LearnedColumn> {
+    pub(crate) fn column(&self, name: &str) -> Option<&LearnedColumn> {
         self.columns.iter().find(|known| known.name == name)
     }
 
@@ -114,6 +114,18 @@ impl LearnedColumn {
             "" => &self.kind,
             native => native,
         }
+    }
+}
+
+/// The time that a column of a SQLite file is declared to have, if that has more than one spelling.
+pub(crate) fn declared_time(native: &str) -> Option<ColumnKind> {
+    let upper = native.to_ascii_uppercase();
+    match upper.split('(').next().unwrap_or_default().trim() {
+        "TIME" => Some(ColumnKind::Time),
+        name if name == "DATETIME" || name.starts_with("TIMESTAMP") => {
+            Some(ColumnKind::LocalTimestamp)
+        }
+        _ => None,
     }
 }
 
@@ -376,27 +388,33 @@ impl EndpointSnapshot {
 
     /// One timestamp of a SQLite file has many texts.
     fn is_spelled(&self, learned: Option<&Learned>, column: &str) -> bool {
-        let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
-        self.plan.dialect == Dialect::Sqlite
-            && matches!(
-                kind,
-                Some(ColumnKind::Timestamp | ColumnKind::LocalTimestamp)
-            )
+        let time = self.time_in_file(learned, column);
+        matches!(
+            time,
+            Some(ColumnKind::Timestamp | ColumnKind::LocalTimestamp)
+        )
     }
 
     /// Dates and times of a SQLite file are texts, which sort as they are written and not as what they mean.
     fn is_kept_as_text(&self, learned: Option<&Learned>, column: &str) -> bool {
-        let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
-        self.plan.dialect == Dialect::Sqlite
-            && matches!(
-                kind,
-                Some(
-                    ColumnKind::Date
-                        | ColumnKind::Time
-                        | ColumnKind::Timestamp
-                        | ColumnKind::LocalTimestamp
-                )
-            )
+        self.time_in_file(learned, column).is_some()
+    }
+
+    /// What kind of time a SQLite file has in this column.
+    fn time_in_file(&self, learned: Option<&Learned>, column: &str) -> Option<ColumnKind> {
+        if self.plan.dialect != Dialect::Sqlite {
+            return None;
+        }
+        let known = learned?.column(column)?;
+        match ColumnKind::of(&known.kind)? {
+            // Not all of the rows that were looked at had one.
+            ColumnKind::Text => declared_time(&known.native),
+            kind @ (ColumnKind::Date
+            | ColumnKind::Time
+            | ColumnKind::Timestamp
+            | ColumnKind::LocalTimestamp) => Some(kind),
+            _ => None,
+        }
     }
 
     /// The columns that pages need: published ones, then filters, then those that sort, each once.
@@ -417,17 +435,18 @@ impl EndpointSnapshot {
             .chain(sorts.map(|sorting| ("sorts", sorting)))
     }
 
-    /// Reads one row of the columns that pages need, to learn their types.
-    pub fn probe(&self) -> String {
+    /// Reads some rows of the columns that pages need, to learn their types.
+    pub fn probe(&self, rows: u32) -> String {
         let needed = self.needed();
         let columns: Vec<Selected<'_>> = needed.into_iter().map(Selected::Field).collect();
+        let window = Window::First(rows);
         let rows = Rows {
             columns: &columns,
             conditions: &[],
             order_by: &[],
             key: &[],
             after: None,
-            window: Window::First(1),
+            window,
         };
         sql::page(self.plan.dialect, &self.source(), &rows).text
     }

@@ -1,4 +1,8 @@
 //! The values of a filter, read by the type of its column, and how they are written where that is a SQLite file.
+//!
+//! What a page has shown of a row finds it: so a number is compared as its source has it, and not only as it is written.
+
+use std::cmp::Ordering;
 
 use souk_domain::moments;
 use souk_domain::parameters::{self, Kind, Raw};
@@ -7,18 +11,67 @@ use souk_sandbox::{ColumnKind, Value};
 
 use crate::binding::value;
 use crate::fetch::spellings::spelled;
+use crate::products::declared_time;
 
 /// Values of one `[in]`.
 const IN_VALUES_MAX: usize = 100;
 
+/// A column that is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared<'a> {
+    pub dialect: Dialect,
+    pub kind: ColumnKind,
+    /// What the source calls its type; empty where that is not known.
+    pub native: &'a str,
+}
+
+impl Compared<'_> {
+    /// `Float32` of `LowCardinality(Nullable(Float32))`, `varchar` of `varchar(9)`; in lower case.
+    fn type_name(&self) -> String {
+        let mut name = self.native.to_ascii_lowercase();
+        for around in ["lowcardinality(", "nullable("] {
+            if let Some(inner) = name.strip_prefix(around) {
+                name = inner.to_owned();
+            }
+        }
+        let end = name.find(['(', ')', ' ']).unwrap_or(name.len());
+        name.truncate(end);
+        name
+    }
+
+    /// Whether its floats have 32 bits, and are compared with 64. (PostgreSQL reads what a column is compared with as the column's type.)
+    fn has_singles(&self) -> bool {
+        let names: &[&str] = match self.dialect {
+            Dialect::MySql => &["float"],
+            Dialect::MsSql => &["real"],
+            Dialect::ClickHouse => &["float32", "bfloat16"],
+            // A connector whose floats have 64 calls them double.
+            Dialect::Generic => &["real", "float"],
+            _ => &[],
+        };
+        self.kind == ColumnKind::Float64 && names.contains(&&*self.type_name())
+    }
+
+    /// Whether it has whole numbers of more digits than decimals of its source have, and is compared with none of those: DuckDB's.
+    fn is_wide(&self) -> bool {
+        let is_one = |name: &str| matches!(name, "hugeint" | "uhugeint" | "bignum" | "varint");
+        self.dialect == Dialect::Generic && is_one(&self.type_name())
+    }
+
+    /// Whether it is a moment that is told as a text, because it may be finer than a microsecond: ClickHouse's, which reads no text with a zone.
+    fn is_fine_moment(&self) -> bool {
+        self.dialect == Dialect::ClickHouse && self.type_name() == "datetime64"
+    }
+}
+
 /// The values of a filter, by the type of its column.
 pub(super) fn read(
-    dialect: Dialect,
-    kind: ColumnKind,
+    column: Compared<'_>,
     operator: Operator,
     text: &str,
     into: &mut Vec<Value>,
 ) -> Result<(), String> {
+    let kind = column.kind;
     match operator {
         Operator::Like if kind != ColumnKind::Text => {
             return Err(format!(
@@ -27,8 +80,14 @@ pub(super) fn read(
             ));
         }
         Operator::Like => {
-            read_value(dialect, kind, text)?;
-            into.push(Value::Text(prefix_pattern(dialect, text)));
+            read_value(
+                Compared {
+                    native: "",
+                    ..column
+                },
+                text,
+            )?;
+            into.push(Value::Text(prefix_pattern(column.dialect, text)));
         }
         operator if operator.is_range() && kind == ColumnKind::Boolean => {
             return Err("true and false have no order".to_owned());
@@ -38,27 +97,60 @@ pub(super) fn read(
             if texts.len() > IN_VALUES_MAX {
                 return Err(format!("names more than {IN_VALUES_MAX} values"));
             }
-            let read = texts.iter().map(|text| read_value(dialect, kind, text));
+            let read = texts.iter().map(|text| read_value(column, text));
             let values = read.collect::<Result<Vec<Value>, String>>()?;
             into.extend(padded(values));
         }
-        _ => into.push(read_value(dialect, kind, text)?),
+        _ => into.push(read_value(column, text)?),
     }
     Ok(())
 }
 
-/// How a SQLite file is asked for these values: one time may be several texts there.
+/// How a SQLite file is asked for these values: one time may be several texts there, and a row may have one that its column's others are not like.
 pub(super) fn written(
-    dialect: Dialect,
-    kind: ColumnKind,
+    column: Compared<'_>,
     operator: Operator,
+    text: &str,
     values: &[Value],
 ) -> Option<(Operator, Vec<Value>)> {
-    if dialect != Dialect::Sqlite {
+    if column.dialect != Dialect::Sqlite {
         return None;
     }
-    let (operator, texts) = spelled(kind, operator, values)?;
+    let is_range = operator.is_range();
+    let (operator, mut texts) = match column.kind {
+        ColumnKind::Text if operator == Operator::Like => return None,
+        // A page of texts that are all times tells them as such.
+        ColumnKind::Text => {
+            let kind = declared_time(column.native)?;
+            let times = values.iter().filter_map(|value| time(kind, value));
+            let times: Vec<Value> = times.collect();
+            if is_range && times.is_empty() {
+                return None;
+            }
+            spelled(kind, operator, &times)?
+        }
+        kind => spelled(kind, operator, values)?,
+    };
+    if !is_range {
+        let as_they_are = match operator {
+            Operator::In => listed(text),
+            _ => vec![text.to_owned()],
+        };
+        texts.extend(as_they_are.into_iter().map(Value::Text));
+    }
     Some((operator, padded(texts)))
+}
+
+fn time(kind: ColumnKind, value: &Value) -> Option<Value> {
+    let Value::Text(text) = value else {
+        return None;
+    };
+    match kind {
+        ColumnKind::Time => moments::time(text).ok().map(Value::Time),
+        _ => moments::either_timestamp(text)
+            .ok()
+            .map(Value::LocalTimestamp),
+    }
 }
 
 /// Lists of nearly the same length share a statement: naming a value twice changes nothing.
@@ -92,16 +184,20 @@ fn listed(text: &str) -> Vec<String> {
     parts
 }
 
-fn read_value(dialect: Dialect, kind: ColumnKind, text: &str) -> Result<Value, String> {
-    // Whether its texts say a zone is known of one row, and perhaps of none.
-    let is_file = dialect == Dialect::Sqlite;
+fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
+    // Whether its texts say a zone, and its numbers are whole, is known of some rows, and perhaps of none.
+    let is_file = column.dialect == Dialect::Sqlite;
     let read = |kind| parameters::read(kind, &Raw::Query(text)).map(|bound| value(&bound));
-    match kind {
+    // Checked as a number, sent digit for digit.
+    let digits = || read(Kind::Number).map(|_| text.to_owned());
+    match column.kind {
         ColumnKind::Boolean => read(Kind::Boolean),
+        ColumnKind::Int64 | ColumnKind::Float64 if is_file => digits().map(Value::Decimal),
         ColumnKind::Int64 => read(Kind::Integer),
+        ColumnKind::Float64 if column.has_singles() => read(Kind::Number).map(single),
         ColumnKind::Float64 => read(Kind::Number),
-        // Checked as a number, sent digit for digit.
-        ColumnKind::Decimal => read(Kind::Number).map(|_| Value::Decimal(text.to_owned())),
+        ColumnKind::Decimal if column.is_wide() && !is_whole(text) => read(Kind::Number),
+        ColumnKind::Decimal => digits().map(Value::Decimal),
         ColumnKind::Date => Ok(Value::Date(moments::date(text)?)),
         ColumnKind::Time => Ok(Value::Time(moments::time(text)?)),
         ColumnKind::Timestamp => Ok(Value::Timestamp(match is_file {
@@ -112,6 +208,9 @@ fn read_value(dialect: Dialect, kind: ColumnKind, text: &str) -> Result<Value, S
             true => moments::either_timestamp(text)?,
             false => moments::local_timestamp(text)?,
         })),
+        ColumnKind::Text if column.is_fine_moment() => {
+            Ok(Value::Timestamp(moments::timestamp(text)?))
+        }
         ColumnKind::Text => read(Kind::String),
         ColumnKind::Bytes | ColumnKind::Json => {
             Err("this column cannot be compared with a value".to_owned())
@@ -119,9 +218,41 @@ fn read_value(dialect: Dialect, kind: ColumnKind, text: &str) -> Result<Value, S
     }
 }
 
+/// The float of 32 bits that is shown as this number, with 64 of them; or else what lies between the two that are shown as the next less and the
+/// next greater one.
+fn single(value: Value) -> Value {
+    let Value::Float64(number) = value else {
+        return value;
+    };
+    let nearest = number as f32;
+    let shown = nearest.to_string().parse::<f64>().unwrap_or(f64::NAN);
+    let other = match shown.partial_cmp(&number) {
+        Some(Ordering::Less) => nearest.next_up(),
+        Some(Ordering::Greater) => nearest.next_down(),
+        _ => nearest,
+    };
+    match nearest.is_finite() && other.is_finite() {
+        true => Value::Float64(f64::midpoint(nearest.into(), other.into())),
+        false => value,
+    }
+}
+
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn column(dialect: Dialect, kind: ColumnKind, native: &str) -> Compared<'_> {
+        Compared {
+            dialect,
+            kind,
+            native,
+        }
+    }
 
     /// Commas part values unless they are escaped.
     #[test]
@@ -138,8 +269,9 @@ mod tests {
     #[test]
     fn lists_are_padded() {
         let read = |text| {
-            let (dialect, kind, mut values) = (Dialect::Postgres, ColumnKind::Int64, Vec::new());
-            read(dialect, kind, Operator::In, text, &mut values).map(|()| values)
+            let mut values = Vec::new();
+            let column = column(Dialect::Postgres, ColumnKind::Int64, "int8");
+            read(column, Operator::In, text, &mut values).map(|()| values)
         };
         assert_eq!(read("1,2,3").unwrap().len(), 4);
         assert_eq!(read("1,2,3").unwrap()[3], Value::Int64(3));
@@ -152,22 +284,20 @@ mod tests {
     fn lists_of_texts_are_padded() {
         let of = |operator, micros: &[i64]| {
             let times: Vec<Value> = micros.iter().map(|micros| Value::Time(*micros)).collect();
-            written(Dialect::Sqlite, ColumnKind::Time, operator, &times).expect("texts")
+            let column = column(Dialect::Sqlite, ColumnKind::Time, "TIME");
+            written(column, operator, "a quarter", &times).expect("texts")
         };
         // Two digits behind the second are the shortest.
         let (operator, texts) = of(Operator::Eq, &[250_000]);
         assert_eq!((operator, texts.len()), (Operator::In, 8));
         assert_eq!(texts[4], Value::Text("00:00:00.250000".to_owned()));
-        assert!(texts[4..].iter().all(|text| *text == texts[4]));
-        assert_eq!(of(Operator::In, &[250_000, 1, 1, 1]).1.len(), 8);
+        assert_eq!(texts[5], Value::Text("a quarter".to_owned()));
+        assert!(texts[5..].iter().all(|text| *text == texts[5]));
+        assert_eq!(of(Operator::In, &[250_000, 1, 1, 1]).1.len(), 16);
         assert_eq!(of(Operator::In, &[250_000, 0, 0, 0]).1.len(), 32);
         assert_eq!(of(Operator::Gt, &[250_000]).1.len(), 1);
-        let elsewhere = written(
-            Dialect::Postgres,
-            ColumnKind::Time,
-            Operator::Eq,
-            &[Value::Time(0)],
-        );
+        let elsewhere = column(Dialect::Postgres, ColumnKind::Time, "time");
+        let elsewhere = written(elsewhere, Operator::Eq, "00:00", &[Value::Time(0)]);
         assert_eq!(elsewhere, None);
     }
 
@@ -175,7 +305,10 @@ mod tests {
     #[test]
     fn a_file_takes_timestamps_with_and_without_a_zone() {
         let (zoned, plain) = ("1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00");
-        let of = |dialect, kind| [zoned, plain].map(|text| read_value(dialect, kind, text).ok());
+        let of = |dialect, kind| {
+            let column = column(dialect, kind, "");
+            [zoned, plain].map(|text| read_value(column, text).ok())
+        };
         let (moment, local) = (Value::Timestamp(0), Value::LocalTimestamp(0));
         assert_eq!(
             of(Dialect::Sqlite, ColumnKind::Timestamp),
@@ -193,5 +326,104 @@ mod tests {
             of(Dialect::Postgres, ColumnKind::LocalTimestamp),
             [None, Some(local)]
         );
+    }
+
+    /// A column of a file that is declared a time is asked for as one, whatever the rows are that its type is known of.
+    #[test]
+    fn a_file_is_asked_for_times_among_texts() {
+        let of = |native, operator, text: &str| {
+            let column = column(Dialect::Sqlite, ColumnKind::Text, native);
+            let mut values = Vec::new();
+            read(column, operator, text, &mut values).unwrap();
+            let (operator, texts) = written(column, operator, text, &values)?;
+            assert_eq!(operator, Operator::In);
+            Some(texts)
+        };
+        let text = |text: &str| Value::Text(text.to_owned());
+        let moments = of("DATETIME", Operator::Eq, "2026-11-23T05:17:45.5Z").unwrap();
+        assert!(moments.contains(&text("2026-11-23 05:17:45.500")));
+        assert!(moments.contains(&text("2026-11-23T05:17:45.5Z")));
+        let some = of("timestamp(3)", Operator::In, "n/a,2026-11-23 05:17").unwrap();
+        assert!(some.contains(&text("n/a")) && some.contains(&text("2026-11-23T05:17:00")));
+        assert!(
+            of("TIME", Operator::Eq, "08:30")
+                .unwrap()
+                .contains(&text("08:30:00"))
+        );
+        assert_eq!(of("TEXT", Operator::Eq, "08:30"), None);
+        let above = column(Dialect::Sqlite, ColumnKind::Text, "DATETIME");
+        let of_range =
+            |text: &str| written(above, Operator::Gt, text, &[Value::Text(text.to_owned())]);
+        let (operator, texts) = of_range("2026-11-23T05:17:45Z").unwrap();
+        assert_eq!(operator, Operator::Gt);
+        assert_eq!(texts, [text("2026-11-23 05:17:45.000000")]);
+        assert_eq!(of_range("n/a"), None);
+    }
+
+    /// What a page has shown is compared as its source has it.
+    #[test]
+    fn numbers_are_compared_as_their_source_has_them() {
+        let of = |dialect, kind, native, text: &str| {
+            read_value(column(dialect, kind, native), text).unwrap()
+        };
+        let float = ColumnKind::Float64;
+        let (near, far) = (Value::Float64(f64::from(0.1f32)), Value::Float64(0.1));
+        for (dialect, native) in [
+            (Dialect::MySql, "float"),
+            (Dialect::MsSql, "real"),
+            (Dialect::ClickHouse, "Float32"),
+            (Dialect::ClickHouse, "LowCardinality(Nullable(Float32))"),
+            (Dialect::Generic, "FLOAT"),
+            (Dialect::Generic, "real"),
+        ] {
+            assert_eq!(of(dialect, float, native, "0.1"), near, "{native}");
+            // No float of 32 bits is shown as this, and the one that is shown as less is more than it.
+            let above = f64::midpoint(0.1f32.into(), 0.1f32.next_up().into());
+            assert_eq!(
+                of(dialect, float, native, "0.1000000001"),
+                Value::Float64(above)
+            );
+            let below = f64::midpoint(0.1f32.next_down().into(), 0.1f32.into());
+            assert_eq!(
+                of(dialect, float, native, "0.0999999999"),
+                Value::Float64(below)
+            );
+            assert_eq!(of(dialect, float, native, "0"), Value::Float64(0.0));
+            assert_eq!(
+                of(dialect, float, native, "2.5e300"),
+                Value::Float64(2.5e300)
+            );
+        }
+        for (dialect, native) in [
+            (Dialect::MySql, "double"),
+            (Dialect::MsSql, "float"),
+            (Dialect::ClickHouse, "Nullable(Float64)"),
+            (Dialect::Generic, "DOUBLE"),
+            (Dialect::Postgres, "float4"),
+            (Dialect::BigQuery, "FLOAT"),
+        ] {
+            assert_eq!(of(dialect, float, native, "0.1"), far, "{native}");
+        }
+        let huge = "170141183460469231731687303715884105727";
+        let decimal = ColumnKind::Decimal;
+        let digits = |text: &str| Value::Decimal(text.to_owned());
+        assert_eq!(of(Dialect::Generic, decimal, "HUGEINT", huge), digits(huge));
+        let between = of(Dialect::Generic, decimal, "HUGEINT", "1.5");
+        assert_eq!(between, Value::Float64(1.5));
+        let other = of(Dialect::Generic, decimal, "DECIMAL(38,0)", "-7");
+        assert_eq!(other, digits("-7"));
+        // A column of a file that was whole in all rows that were looked at need not be.
+        for (kind, number) in [(ColumnKind::Int64, "10.5"), (float, "9007199254740993")] {
+            assert_eq!(of(Dialect::Sqlite, kind, "", number), digits(number));
+        }
+        let moment = of(
+            Dialect::ClickHouse,
+            ColumnKind::Text,
+            "DateTime64(9, 'UTC')",
+            "1970-01-01T00:00:01.500000000Z",
+        );
+        assert_eq!(moment, Value::Timestamp(1_500_000));
+        let finer = column(Dialect::ClickHouse, ColumnKind::Text, "DateTime64(9)");
+        assert!(read_value(finer, "1970-01-01T00:00:01.123456789Z").is_err());
     }
 }
