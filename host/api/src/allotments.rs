@@ -130,9 +130,18 @@ impl Allotment {
     async fn learn(&self, db: &mut AnyConnection, now: Timestamp) -> Result<(), StoreError> {
         let (month, _) = now.month();
         let stored = usage::company_requests(db, &self.company, month).await?;
-        let stored = u32::try_from(stored).unwrap_or(u32::MAX);
-        self.set(now, |sent| sent.max(stored));
+        self.take_over(u32::try_from(stored).unwrap_or(u32::MAX), now);
         Ok(())
+    }
+
+    /// Raises the count to what was stored of the month of `now`, if that is the one being counted: the next may have begun while the store
+    /// was asked.
+    fn take_over(&self, stored: u32, now: Timestamp) {
+        let end = ends(now);
+        let _ = self.sent.fetch_update(Relaxed, Relaxed, |current| {
+            let (until, sent) = live(current, now);
+            (until == end).then(|| pack(until, sent.max(stored)))
+        });
     }
 
     fn set(&self, now: Timestamp, next: impl Fn(u32) -> u32) {
@@ -185,6 +194,28 @@ mod tests {
         assert_eq!(allotment.sent(january), 1);
         let left = allotment.left(3, january);
         assert_eq!(left.reset, seconds(at("2027-02-01T00:00:00Z")));
+    }
+
+    /// What was stored of a month counts in that month, and not in the next that has begun while the store was asked.
+    #[test]
+    fn what_is_learnt_of_a_month_counts_in_no_other() {
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let (december, january) = (at("2026-12-31T23:59:59Z"), at("2027-01-01T00:00:00Z"));
+        let allotment = Allotment::new(&CompanyId::generate(), december);
+        allotment.count(december);
+        allotment.take_over(90_000, december);
+        assert_eq!(allotment.left(100_000, december).remaining, 10_000);
+        allotment.count(january);
+        allotment.take_over(90_001, december);
+        assert_eq!(allotment.left(100_000, january).remaining, 99_999);
+        // What others have counted in it counts, and so does what the store has not heard of yet.
+        for (stored, sent) in [(7, 7), (3, 7)] {
+            allotment.take_over(stored, january);
+            assert_eq!(allotment.sent(january), sent);
+        }
+        let untouched = Allotment::new(&CompanyId::generate(), december);
+        untouched.take_over(5, january);
+        assert_eq!(untouched.sent(january), 5);
     }
 
     /// A store that answers slowly is not asked again before it has answered.
