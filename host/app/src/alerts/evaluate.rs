@@ -45,39 +45,35 @@ pub struct Trouble {
     pub not_before: Option<Timestamp>,
 }
 
-/// Evaluates a claimed alert, whatever goes wrong.
-pub async fn evaluate(app: &App, alert: &Alert) -> Evaluated {
-    let found = run(app, alert).await;
-    conclude(alert, found, app.clock.now())
-}
-
-/// An evaluation that this host did not finish.
-pub fn unfinished(alert: &Alert, message: &str, now: Timestamp) -> Evaluated {
-    let trouble = Trouble {
-        message: message.to_owned(),
-        finding: Finding::Delayed,
-        not_before: None,
-    };
-    let found = Found {
-        result: Err(trouble),
-        credits: 0,
-        execution: None,
-    };
-    conclude(alert, found, now)
-}
-
-/// Runs the asset as anybody would, in the alert's name.
-async fn run(app: &App, alert: &Alert) -> Found {
-    let now = app.clock.now();
+/// Evaluates a claimed alert, whatever goes wrong. What takes longer than `limit` is given up; what had been handed over to be charged by then is charged
+/// without anybody who waits for it, and counts as spent.
+pub async fn evaluate(app: &App, alert: &Alert, limit: Duration) -> Evaluated {
     let mut found = Found {
         result: Ok(Answer::Nothing),
         credits: 0,
         execution: None,
     };
-    found.result = ask(app, alert, now, &mut found).await;
-    found
+    let asked = ask(app, alert, app.clock.now(), &mut found);
+    found.result = within(limit, asked).await;
+    conclude(alert, found, app.clock.now())
 }
 
+/// What was asked for, or that it did not come in time.
+async fn within(
+    limit: Duration,
+    asked: impl Future<Output = Result<Answer, Trouble>>,
+) -> Result<Answer, Trouble> {
+    let answer = tokio::time::timeout(limit, asked).await;
+    answer.unwrap_or_else(|_| {
+        Err(Trouble {
+            message: "the evaluation did not end in time".to_owned(),
+            finding: Finding::Delayed,
+            not_before: None,
+        })
+    })
+}
+
+/// Runs the asset as anybody would, in the alert's name. Whatever comes of it, and if it is given up, `found` has what may have been charged.
 async fn ask(
     app: &App,
     alert: &Alert,
@@ -122,6 +118,7 @@ async fn ask(
     };
     let field = alert.written.condition.field().unwrap_or_default();
     let mut answered = None;
+    // Its charge is handed over right behind this.
     let render = |released: &Released, about: &About<'_>| {
         found.credits = about.settled.credits;
         found.execution = Some(about.execution.clone());
@@ -288,4 +285,33 @@ fn seconds(given: i64) -> Duration {
 
 fn cut(text: &str) -> String {
     text.chars().take(ERROR_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    /// What was on its way to be charged when an evaluation is given up counts as spent: the next one must leave room for it.
+    #[tokio::test]
+    async fn what_is_on_its_way_to_be_charged_counts_as_spent() {
+        let run = ExecutionId::generate_at(Timestamp::from_micros(1));
+        let mut found = Found {
+            result: Ok(Answer::Nothing),
+            credits: 0,
+            execution: None,
+        };
+        let asked = async {
+            found.credits = 3;
+            found.execution = Some(run.clone());
+            pending::<Result<Answer, Trouble>>().await
+        };
+        let given_up = within(Duration::from_millis(10), asked).await;
+        found.result = given_up;
+        assert_eq!((found.credits, &found.execution), (3, &Some(run)));
+        // It says nothing about the asset, and is tried again soon.
+        let trouble = found.result.unwrap_err();
+        assert_eq!(trouble.finding, Finding::Delayed);
+        assert_eq!(trouble.message, "the evaluation did not end in time");
+    }
 }

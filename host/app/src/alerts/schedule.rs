@@ -10,7 +10,7 @@ use souk_store::alerts::{self, Alert, Evaluated};
 use souk_store::{Read, StoreError, Write};
 use tokio::sync::Notify;
 
-use super::evaluate::{evaluate, unfinished};
+use super::evaluate::evaluate;
 use crate::App;
 use crate::background::Background;
 use crate::leases::{self, Claim, Due};
@@ -68,11 +68,7 @@ impl leases::Kind for Evaluations {
     }
 
     async fn attempt(self, alert: Alert) -> Self::Ended {
-        let evaluated = tokio::time::timeout(EVALUATION_MAX, evaluate(&self.app, &alert)).await;
-        let evaluated = evaluated.unwrap_or_else(|_| {
-            let message = "the evaluation did not end in time";
-            unfinished(&alert, message, self.app.clock.now())
-        });
+        let evaluated = evaluate(&self.app, &alert, EVALUATION_MAX).await;
         (alert, evaluated)
     }
 
