@@ -4,6 +4,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use souk_domain::ids::TopUpId;
 use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
 
 /// Notes an event in the transaction that acts upon it. `false`: it was noted before, and nothing is to be done.
 ///
@@ -29,4 +30,24 @@ pub async fn note(
     .execute(&mut **write)
     .await?;
     Ok(noted.rows_affected() == 1)
+}
+
+/// Whether an event about this top-up was noted.
+pub async fn is_noted(
+    db: &mut AnyConnection,
+    provider: &str,
+    event: &str,
+    top_up: &TopUpId,
+) -> Result<bool, StoreError> {
+    let noted = sqlx::query(
+        "SELECT event_id
+         FROM payment_events
+         WHERE provider = $1 AND event_id = $2 AND top_up_id = $3",
+    )
+    .bind(provider)
+    .bind(event)
+    .bind(top_up.as_str())
+    .fetch_optional(db)
+    .await?;
+    Ok(noted.is_some())
 }

@@ -15,7 +15,8 @@ pub const OPERATION: Operation =
         .about("Credits", "Say that the money of a top-up has arrived")
         .notes(
             "Platform staff only. For bank transfers, and for payments that a provider took but did not report. A top-up is credited once: \
-             409 when it was settled before, by whomever.",
+             409 when it was settled before, by whomever. Where the payer also pays at the provider, that is not credited, and stands as an \
+             error in the host's log.",
         )
         .needs(Role::SuperAdmin, Permission::Write)
         .refuses(&[INVALID_STATE]);

@@ -147,6 +147,8 @@ pub async fn top_up(
 pub enum Received {
     Settled,
     Failed,
+    /// It was settled by other money than this: nothing has changed, and staff must decide.
+    PaidAgain,
     /// Known before, or about a payment that is not ours, or not final: nothing has changed.
     Nothing,
 }
@@ -199,12 +201,16 @@ pub async fn receive(
             }
             News::Paid { .. } => {
                 let settled = top_ups::settle(write, &top_up.id, &event.id, None, now).await?;
-                match settled {
-                    Some(_) => Received::Settled,
-                    None => {
-                        note_second_payment(&top_up, &event);
-                        Received::Nothing
-                    }
+                if settled.is_some() {
+                    Received::Settled
+                } else if is_settled_by(write, provider.name(), &event).await? {
+                    Received::Nothing
+                } else {
+                    tracing::error!(
+                        event = event.id, top_up = %top_up.id, payment = event.reference,
+                        "paid although it was settled; staff must decide"
+                    );
+                    Received::PaidAgain
                 }
             }
             News::Failed { reason } => match top_ups::fail(write, &top_up.id, reason).await? {
@@ -217,11 +223,23 @@ pub async fn receive(
     }).await
 }
 
-/// Two events about one payment are usual; a payment on top of another one is not.
-fn note_second_payment(top_up: &TopUp, event: &Event) {
-    let is_another = top_up.provider_reference.as_deref() != Some(&event.reference);
-    if is_another {
-        tracing::error!(event = event.id, top_up = %top_up.id, payment = event.reference, "paid although it was settled; staff must decide");
+/// Whether a top-up that is settled was so by the payment that `event` is about. Two events about one payment are usual; a payment on top of another one,
+/// or of what staff has settled by hand, is not.
+async fn is_settled_by(
+    write: &mut Write,
+    provider: &str,
+    event: &Event,
+) -> Result<bool, StoreError> {
+    // Read again: it may have been settled since it was found.
+    let top_up = top_ups::find(write, &event.top_up).await?;
+    let top_up = top_up.ok_or(StoreError::NotFound)?;
+    if top_up.provider_reference.as_deref() != Some(event.reference.as_str()) {
+        return Ok(false);
+    }
+    match &top_up.reference {
+        // An event's, or staff's own words.
+        Some(reference) => payment_events::is_noted(write, provider, reference, &top_up.id).await,
+        None => Ok(false),
     }
 }
 

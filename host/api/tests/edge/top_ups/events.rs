@@ -6,8 +6,8 @@ use crate::world::{World, now, request};
 use axum::body::Body;
 use http::Method;
 use serde_json::{Value, json};
-use souk_app::payments::Payments;
 use souk_app::payments::manual::Manual;
+use souk_app::payments::{self, Payments, Received};
 use std::sync::Arc;
 
 /// Credits bought through Stripe are there when its signed event says that they were paid, and only then.
@@ -123,6 +123,47 @@ async fn repeated_and_racing_events_credit_once() {
     }
     staff().await.expect_error(409, "INVALID_STATE");
     assert_eq!(shop.balance().await, 40);
+    shop.world.assert_books().await;
+}
+
+/// Whoever pays at the provider what staff has settled by hand has paid twice: it is not credited again, and staff is told. Another event about the payment
+/// that has settled a top-up is no second payment, one about another session is.
+#[tokio::test]
+async fn a_payment_on_top_is_told() {
+    let shop = Shop::open().await;
+    let receive = async |event: &Value| {
+        let app = shop.world.state.app();
+        let stripe = app.payments.by_name("stripe").unwrap();
+        let body = event.to_string();
+        let signature = sign(WEBHOOK_SECRET, now().seconds(), &body);
+        let received = payments::receive(app, stripe.as_ref(), Some(&signature), body.as_bytes());
+        received.await.unwrap()
+    };
+    let paid = |event: &str, kind: &str, top_up: &str| {
+        let kind = format!("checkout.session.{kind}");
+        shop.stripe.event(event, &kind, top_up, "paid")
+    };
+
+    let by_hand = shop.order("by-hand").await;
+    let settle = format!("/admin/top-ups/{by_hand}/settle");
+    let bank = json!({"reference": "statement 7, line 3"});
+    let settled = shop.world.post(&shop.world.platform, &settle, bank).await;
+    settled.expect(200);
+    let on_top = paid("evt_1", "completed", &by_hand);
+    assert_eq!(receive(&on_top).await, Received::PaidAgain);
+    // It was told once.
+    assert_eq!(receive(&on_top).await, Received::Nothing);
+    assert_eq!(shop.balance().await, 40);
+
+    let at_stripe = shop.order("at-stripe").await;
+    let first = paid("evt_2", "completed", &at_stripe);
+    assert_eq!(receive(&first).await, Received::Settled);
+    let same = paid("evt_3", "async_payment_succeeded", &at_stripe);
+    assert_eq!(receive(&same).await, Received::Nothing);
+    let mut other = paid("evt_4", "completed", &at_stripe);
+    other["data"]["object"]["id"] = json!("cs_test_other");
+    assert_eq!(receive(&other).await, Received::PaidAgain);
+    assert_eq!(shop.balance().await, 80);
     shop.world.assert_books().await;
 }
 
