@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::hosts::MASTER_KEY;
+use crate::paid_faults::eventually;
 use crate::{LEAGUE, host, unique};
 
 /// A statement that takes as many seconds as it is told.
@@ -123,7 +124,7 @@ async fn a_body_that_is_long_on_its_way_takes_nothing_off_its_hold() {
 }
 
 /// A run whose hold has lapsed when it is to be charged, as it does where the store does not answer for long, costs nothing. Its buyer is told to try again:
-/// nothing is wrong with the host.
+/// nothing is wrong with the host. It is among the seller's failed runs, by the name that the buyer was told.
 #[tokio::test]
 async fn a_run_that_outlasts_its_hold_may_be_tried_again() {
     let cluster = PgCluster::shared().await;
@@ -150,8 +151,19 @@ async fn a_run_that_outlasts_its_hold_may_be_tried_again() {
         gate.open().await;
     };
     let (told, ()) = tokio::join!(buyer.execute(&asset, json!({})), meanwhile);
-    told.expect_error(503, "SERVICE_UNAVAILABLE");
+    let told = told.expect_error(503, "SERVICE_UNAVAILABLE");
     assert_eq!(buyer.credits().await, (10, 0));
+    let execution = told.at("/error/details/execution_id");
+    let failed = seller.path("/failed-executions");
+    let failed = eventually(&seller.client, &failed).await;
+    assert_eq!(
+        (&failed["execution_id"], &failed["class"], &failed["blame"]),
+        (execution, &json!("internal"), &json!("host")),
+        "{failed}"
+    );
+    let runs = seller.path("/executions?status=failed");
+    let run = eventually(&seller.client, &runs).await;
+    assert_eq!(&run["execution_id"], execution, "{run}");
     buyer.execute(&asset, json!({})).await.expect(200);
     assert_eq!(buyer.credits().await, (7, 0));
 }

@@ -189,7 +189,7 @@ async fn a_sellers_connector_is_heard() {
 }
 
 /// The first of a list that is written behind the requests' backs.
-async fn eventually(client: &Client, path: &str) -> Value {
+pub async fn eventually(client: &Client, path: &str) -> Value {
     let since = Instant::now();
     loop {
         let listed = client.get(path).await.expect(200);

@@ -123,6 +123,10 @@ impl<'a> Run<'a> {
     pub fn fail(&self, cause: Cause) -> Failure {
         let cause = late(&self.sold, self.started.elapsed(), cause);
         let failure = failure(&self.sold, self.payer, &self.execution, cause);
+        // It may be in the books, as a success.
+        if matches!(failure.cause, Cause::ChargeInDoubt(_)) {
+            return failure;
+        }
         let outcome = Outcome::Failed {
             code: failure.class().as_str().into(),
             blame: failure.cause.blame().as_str().into(),
@@ -146,9 +150,9 @@ impl<'a> Run<'a> {
     }
 
     /// Step five after a success: what `render` makes of how it was billed, once its charge is durable. `elapsed`: until the result was there;
-    /// `rows` and `bytes` of it.
+    /// `rows` and `bytes` of it. What cannot be charged has failed.
     pub async fn finish(
-        self,
+        mut self,
         elapsed: Duration,
         rows: usize,
         bytes: usize,
@@ -163,10 +167,9 @@ impl<'a> Run<'a> {
             _ => None,
         };
         let (sold, payer) = (&self.sold, self.payer);
-        let failed = |cause| failure(sold, payer, &self.execution, cause);
         let purchase = settle::purchase(self.app, &self.charge, payer, sold)
             .await
-            .map_err(failed)?;
+            .map_err(|cause| self.fail(cause))?;
         let settled = self.charge.settled(purchase);
         let body = render(&About {
             execution: &self.execution,
@@ -200,8 +203,9 @@ impl<'a> Run<'a> {
             )
         };
         let kept = self.keeps_answer.then_some(body.as_slice());
-        if let Some(booking) = settle::book(self.app, self.charge, payer, &ended, record, kept) {
-            booking.await.map_err(failed)?;
+        let charge = self.charge.take();
+        if let Some(booking) = settle::book(self.app, charge, payer, &ended, record, kept) {
+            booking.await.map_err(|cause| self.fail(cause))?;
         }
         Ok(body)
     }

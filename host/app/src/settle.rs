@@ -139,6 +139,17 @@ impl Charge {
         }
     }
 
+    /// Takes out what is to be booked. What is left tells its price, should that fail.
+    pub fn take(&mut self) -> Charge {
+        let left = Charge::Free {
+            billing: Billing::Failed,
+            price: self.price().cloned(),
+            purchase: None,
+            balance: None,
+        };
+        std::mem::replace(self, left)
+    }
+
     pub fn billing(&self) -> Billing {
         match self {
             Charge::Free { billing, .. } => *billing,

@@ -90,11 +90,13 @@ impl Noted {
 #[derive(Default)]
 pub(crate) struct Unpruned(HashMap<CompanyId, usize>);
 
+// A run whose charge fails was noted before it, and is noted again with its record.
 static INSERT: Bulk = Bulk::new(
     "INSERT INTO recent_executions (seller_id, started_at, execution_id, failed)
      SELECT column1, column2, column3, column4",
     4,
-    "WHERE column1 IS NOT NULL",
+    "WHERE column1 IS NOT NULL
+     ON CONFLICT (seller_id, started_at, execution_id) DO NOTHING",
 );
 
 /// Writes what was noted, and deletes what became too old.

@@ -19,7 +19,7 @@ pub const OPERATION: Operation = Operation::get(
 .notes(
     "Whoever called them, with the request id that the caller was told, and with what the source or the connector said itself. None of them was \
      charged. The newest 1000 are kept, and written within a second; when hundreds fail in a second, some are only counted. Runs that were refused \
-     before they began (no credits, a wrong parameter) are not among them.",
+     before they began (no credits, a wrong parameter) are not among them, nor is one of which it is not known whether it was charged.",
 )
 .needs(Role::DataScientist, Permission::Read);
 

@@ -1,14 +1,15 @@
 //! Runs are counted completely and recorded, also those that nobody pays for, and their sellers read why some failed.
 
-use crate::support::{company, later, market, stores};
+use crate::support::{assert_settled, company, later, market, stores};
 use souk_domain::actors::Actor;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::products::Product;
 use souk_domain::time::HOUR;
 use souk_store::executions::{self, Billing, Outcome};
 use souk_store::failures::{self, Reason};
-use souk_store::recent;
-use souk_store::teller::{Asked, Teller};
+use souk_store::idempotency::{KeptAnswer, Scope, Ticket};
+use souk_store::recent::{self, RecentExecution};
+use souk_store::teller::{Asked, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Db, Part, StoreError, db, keys};
 use sqlx::{AssertSqlSafe, Row};
 
@@ -274,6 +275,74 @@ async fn a_seller_reads_why_its_runs_failed() {
         );
         let foreign = failures::list(&mut read, &market.buyer, all, part).await;
         assert_eq!(foreign.unwrap().1, 0);
+    }
+}
+
+/// A run that could not be charged is among its seller's newest as one that failed, and keeps none that are written with it from there: it was noted as one
+/// that would be charged.
+#[tokio::test]
+async fn a_run_that_could_not_be_charged_is_recorded() {
+    for store in stores().await {
+        let market = market(&store.db, 10).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let mut run = market.run(Billing::Charged);
+        let hold = market.hold(&teller, 2, &run).await.unwrap();
+        let scope = Scope {
+            company: market.buyer.clone(),
+            route: "/x/{id}",
+            key: "k".into(),
+        };
+        // Of a claim that nobody has any more.
+        let ticket = Ticket {
+            scope,
+            id: "lapsed".into(),
+        };
+        let idempotency = Some(IdempotencyEntry {
+            ticket,
+            answer: KeptAnswer::of(200, None, b"{}", None),
+            expires_at: later(db::now(), 60),
+        });
+        let receipt = Receipt {
+            run: run.clone(),
+            idempotency,
+        };
+        let refused = teller.post(hold, receipt).await;
+        assert!(
+            matches!(refused, Err(PostError::Superseded)),
+            "{}: {refused:?}",
+            store.name
+        );
+        run.billing = Billing::Failed;
+        run.outcome = Outcome::Failed {
+            code: "internal".into(),
+            blame: "host".into(),
+        };
+        let reason = Reason {
+            reason: None,
+            code: None,
+            source_code: None,
+            message: "this host failed".to_owned(),
+            detail: None,
+        };
+        teller.record_failed(&run, reason);
+        let charged = market.charge(&teller, 3).await.transaction.unwrap();
+        assert_settled(&store.db, &teller).await;
+
+        let mut read = store.db.read().await.unwrap();
+        let all = recent::Filter::default();
+        let listed = recent::list(&mut read, &market.seller, all, Part::first(10)).await;
+        let (listed, total) = listed.unwrap();
+        assert_eq!((listed.len(), total), (2, 2), "{}", store.name);
+        let failed = listed.iter().find(|one| one.execution.id == run.id);
+        let failed = failed.expect("it is there");
+        assert_eq!(failed.execution.status, "failed", "{}", store.name);
+        assert_eq!(failed.execution.blame.as_deref(), Some("host"));
+        assert_eq!(failed.message.as_deref(), Some("this host failed"));
+        let is_sold = |one: &RecentExecution| one.execution.transaction_id == Some(charged.clone());
+        assert!(listed.iter().any(is_sold), "{}", store.name);
+        let counted = "SELECT CAST(SUM(failed) AS BIGINT) AS value FROM usage_days";
+        drop(read);
+        assert_eq!(number(&store.db, counted).await, 1, "{}", store.name);
     }
 }
 
