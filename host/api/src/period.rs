@@ -107,9 +107,12 @@ pub fn dates(span: Span) -> Vec<Span> {
     dates
 }
 
-/// By how much a number grew, in percent with one decimal. `None`: from nothing there is no growth in percent.
+/// By how much a number grew, in percent with one decimal. `None`: from nothing, or less, there is no growth in percent.
 pub fn change_percent(now: i64, before: i64) -> Option<Number> {
-    ratio((now - before) * 100, before, 1)
+    match before > 0 {
+        true => ratio((now - before) * 100, before, 1),
+        false => None,
+    }
 }
 
 /// `over / under` rounded to some decimals, computed in integers. `None` when there is nothing to divide by.
@@ -171,6 +174,14 @@ mod tests {
         assert_eq!(text(1, 0, 1), None);
         assert_eq!(change_percent(5, 4).unwrap().to_string(), "25");
         assert_eq!(change_percent(0, 4).unwrap().to_string(), "-100");
-        assert_eq!(change_percent(4, 0), None);
+        assert_eq!(change_percent(-2, 4).unwrap().to_string(), "-150");
+    }
+
+    /// What grows from nothing, or from a revenue below zero, has no growth in percent: it would be shown as a fall.
+    #[test]
+    fn nothing_grows_from_nothing_or_less() {
+        for (now, before) in [(4, 0), (0, 0), (10, -10), (-20, -10)] {
+            assert_eq!(change_percent(now, before), None, "{now} after {before}");
+        }
     }
 }

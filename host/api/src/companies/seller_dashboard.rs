@@ -86,10 +86,11 @@ impl From<&Sold> for Figures {
     }
 }
 
-/// In percent with one decimal; `null` where there was nothing before.
+/// In percent with one decimal; `null` where there was nothing before, or a revenue below zero.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SalesGrowth)]
 pub struct Growth {
+    /// `null`, too, where more was refunded than charged before.
     #[schema(value_type = Option<f64>)]
     revenue_credits: Option<Number>,
     #[schema(value_type = Option<f64>)]
