@@ -261,6 +261,7 @@ pub(crate) fn add_days(script: &mut Script, days: &[(DayKey, DayCounts)]) {
 pub struct RecentUse {
     pub executions: i64,
     pub endpoint_requests: i64,
+    /// Less what was refunded on these dates, which may have been charged before them: then it may be below zero.
     pub spent_credits: i64,
 }
 
@@ -269,6 +270,7 @@ pub async fn recent_use(
     company: &CompanyId,
     now: Timestamp,
 ) -> Result<RecentUse, StoreError> {
+    let from = now.day_start().before(DAY * 29);
     let rows = sqlx::query(
         "SELECT product_type, CAST(SUM(succeeded) AS BIGINT) AS runs, CAST(SUM(credits) AS BIGINT) AS credits
          FROM usage_days
@@ -276,10 +278,13 @@ pub async fn recent_use(
          GROUP BY product_type",
     )
     .bind(company.as_str())
-    .bind(now.day_start().before(DAY * 29).micros())
-    .fetch_all(db)
+    .bind(from.micros())
+    .fetch_all(&mut *db)
     .await?;
-    let mut recent = RecentUse::default();
+    let mut recent = RecentUse {
+        spent_credits: -refunded_since(db, company, from).await?,
+        ..RecentUse::default()
+    };
     for row in &rows {
         let runs = row.number("runs")?;
         match ProductType::parse(&row.text("product_type")?) {
@@ -290,6 +295,24 @@ pub async fn recent_use(
         recent.spent_credits += row.number("credits")?;
     }
     Ok(recent)
+}
+
+/// Credits that a buyer was given back.
+async fn refunded_since(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    from: Timestamp,
+) -> Result<i64, StoreError> {
+    sqlx::query(
+        "SELECT CAST(COALESCE(SUM(amount_credits), 0) AS BIGINT) AS credits
+         FROM transactions
+         WHERE company_id = $1 AND type = 'refund' AND created_at >= $2",
+    )
+    .bind(company.as_str())
+    .bind(from.micros())
+    .fetch_one(db)
+    .await?
+    .number("credits")
 }
 
 /// A recorded run, as read back.

@@ -10,7 +10,10 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("get_credits", "/companies/{company_id}/credits")
     .about("Credits", "Show the balance and the use of the last 30 days")
-    .notes("The balance is net of what calls in flight hold. The last 30 days are UTC dates, today included.");
+    .notes(
+        "The balance is net of what calls in flight hold. The last 30 days are UTC dates, today included. What was refunded on them is no longer \
+         spent.",
+    );
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Credits)]
@@ -24,6 +27,7 @@ pub struct CreditsOut {
     executions_30d: i64,
     #[schema(minimum = 0)]
     endpoint_requests_30d: i64,
+    /// Charged less refunded: below zero where more was refunded than charged.
     total_spent_credits_30d: i64,
 }
 

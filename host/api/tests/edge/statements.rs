@@ -111,6 +111,7 @@ async fn a_seller_refunds_once() {
     );
     let balance = world.get(&buyer.key, &buyer.path("/credits")).await;
     assert_eq!(balance.at("/data/balance_credits"), 10);
+    assert_eq!(balance.at("/data/total_spent_credits_30d"), 0);
     let grant = world
         .get(&buyer.key, &buyer.path("/credits/transactions?type=grant"))
         .await

@@ -2,9 +2,11 @@
 
 use crate::support::{assert_settled, later, market, open, postgres, sqlite, stores};
 use souk_domain::ids::CompanyId;
+use souk_domain::time::DAY;
 use souk_store::executions::{self, Billing, RecentUse};
 use souk_store::ledger::{self, Account};
 use souk_store::reconciliation::{FindingKind, reconcile};
+use souk_store::refunds::refund;
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{Balance, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Part, StoreError, db, idempotency};
@@ -127,6 +129,42 @@ async fn charges_are_split_and_stated() {
             (10, 400, 400, 0)
         );
         drop(read);
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// What was given back on the last 30 dates is not spent, whenever it was charged; what was given back before them says nothing of them.
+#[tokio::test]
+async fn what_was_given_back_is_not_spent() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let now = db::now();
+        let long_ago = now.before(DAY * 40);
+        let mut charges = Vec::new();
+        for (credits, started_at) in [(3, long_ago), (4, long_ago), (7, now), (5, now)] {
+            let mut run = market.run(Billing::Charged);
+            run.started_at = started_at;
+            let hold = market.hold(&teller, credits, &run).await.unwrap();
+            let idempotency = None;
+            let posted = teller.post(hold, Receipt { run, idempotency }).await;
+            charges.push(posted.unwrap().transaction.unwrap());
+        }
+        for (place, at, spent) in [(0, long_ago, 12), (2, now, 5), (3, now, 0), (1, now, -4)] {
+            let charge = &charges[place];
+            let refunded = store
+                .db
+                .write(async |write| refund(write, charge, None, "wrong", None, at).await);
+            refunded.await.unwrap();
+            let mut read = store.db.read().await.unwrap();
+            let recent = executions::recent_use(&mut read, &market.buyer, now).await;
+            let expected = RecentUse {
+                executions: 2,
+                endpoint_requests: 0,
+                spent_credits: spent,
+            };
+            assert_eq!(recent.unwrap(), expected, "{}", store.name);
+        }
         assert_settled(&store.db, &teller).await;
     }
 }
