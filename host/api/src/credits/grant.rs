@@ -71,13 +71,15 @@ pub async fn grant_credits(
             companies::get(write, &company)
                 .await?
                 .ok_or_else(|| Problem::not_found("company", company.as_str()))?;
+            // Not when its head came: the statement is in the order of its times, and its body may have been long on its way.
+            let now = api.app().clock.now();
             let transaction = ledger::grant(
                 write,
                 &company,
                 credits,
                 &body.reason,
                 Some(caller.actor()),
-                caller.now(),
+                now,
             )
             .await?;
             let granted = Created {

@@ -48,13 +48,15 @@ pub async fn refund_transaction(
             .ok_or_else(unknown)?;
         // Staff act for either side; a buyer cannot take back what it paid.
         let earner = (!caller.is_staff()).then_some(company);
+        // Not when its head came: both statements are in the order of their times, and its body may have been long on its way.
+        let now = api.app().clock.now();
         let refunded = refunds::refund(
             write,
             &line.transaction.id,
             earner,
             &body.reason,
             Some(caller.actor()),
-            caller.now(),
+            now,
         )
         .await;
         let refunded = refunded.map_err(|error| match error {

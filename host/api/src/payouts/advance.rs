@@ -46,6 +46,8 @@ pub async fn advance_payout(
     } = read(body).map_err(|errors| Problem::fields(VALIDATION_ERROR, errors))?;
     api.db()
         .write(async |write| {
+            // Not when its head came: the statement is in the order of its times, and its body may have been long on its way.
+            let now = api.app().clock.now();
             let payout = payouts::advance(
                 write,
                 &id,
@@ -53,7 +55,7 @@ pub async fn advance_payout(
                 reference.as_deref(),
                 failure_reason.as_deref(),
                 caller.actor(),
-                caller.now(),
+                now,
             )
             .await
             .map_err(|error| match error {

@@ -46,13 +46,15 @@ pub async fn create_payout(
     }
     api.db()
         .write(async |write| {
+            // Not when its head came: the statement is in the order of its times, and its body may have been long on its way.
+            let now = api.app().clock.now();
             let payout = payouts::request(
                 write,
                 caller.company(),
                 amount,
                 PAYOUT_MIN,
                 caller.actor(),
-                caller.now(),
+                now,
             )
             .await
             .map_err(refuse)?;

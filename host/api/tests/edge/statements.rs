@@ -2,17 +2,20 @@
 
 use crate::world::{World, now, request};
 use axum::body::Body;
+use bytes::Bytes;
 use futures_util::future::join_all;
-use futures_util::poll;
+use futures_util::{poll, stream};
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_domain::ids::CompanyId;
 use souk_domain::time::{DAY, HOUR};
 use souk_store::{StoreError, maturity};
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tower::ServiceExt;
 
 async fn text(world: &World, key: &str, path: &str, accept: &str) -> (String, String) {
@@ -124,6 +127,58 @@ async fn a_seller_refunds_once() {
         )
         .await
         .expect_error(409, "INVALID_STATE");
+}
+
+/// A statement's times run as its balance does, whichever request was begun first: what is booked while the body of a grant or a refund is on its way is
+/// earlier than that.
+#[tokio::test]
+async fn what_is_booked_later_is_later_on_the_statement() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    world.grant(&buyer, 10).await;
+    let charge = world.charge(&buyer, &acme, &asset, 7).await;
+    let grants = format!("/admin/companies/{}/credits/grants", buyer.id);
+    let refund = buyer.path(&format!("/credits/transactions/{charge}/refund"));
+    for (path, body) in [
+        (grants, json!({"credits": 5, "reason": "late"})),
+        (refund, json!({"reason": "wrong data"})),
+    ] {
+        let (begin, begun) = oneshot::channel();
+        let (arrive, arrives) = oneshot::channel::<()>();
+        let late = stream::once(async move {
+            begin.send(()).unwrap();
+            arrives.await.unwrap();
+            Ok::<_, Infallible>(Bytes::from(body.to_string()))
+        });
+        let sent = request(Method::POST, &world.platform, &path)
+            .header("content-type", "application/json")
+            .body(Body::from_stream(late))
+            .unwrap();
+        let meanwhile = async {
+            begun.await.unwrap();
+            world.charge(&buyer, &acme, &asset, 1).await;
+            arrive.send(()).unwrap();
+        };
+        let (answer, ()) = tokio::join!(world.send(sent), meanwhile);
+        answer.expect(201);
+    }
+    let path = buyer.path("/credits/transactions");
+    let statement = world.get(&buyer.key, &path).await.expect(200);
+    let lines = statement.at("/data").as_array().unwrap().iter();
+    let lines = lines.map(|line| {
+        let balance = line["balance_after_credits"].as_i64();
+        (line["type"].as_str().unwrap(), balance.unwrap())
+    });
+    let expected = [
+        ("refund", 13),
+        ("charge", 6),
+        ("grant", 7),
+        ("charge", 2),
+        ("charge", 3),
+        ("grant", 10),
+    ];
+    assert_eq!(lines.collect::<Vec<_>>(), expected, "{}", statement.body);
 }
 
 /// What has become payable is given back all the same, and platform staff may do it.

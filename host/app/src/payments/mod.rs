@@ -179,6 +179,8 @@ pub async fn receive(
             tracing::info!(event = event.id, top_up = %event.top_up, "an event about an unknown top-up");
             return Ok(Received::Nothing);
         };
+        // The statement is in the order of its times: what was booked while this waited for its turn is earlier.
+        let now = app.clock.now();
         let is_new = payment_events::note(
             write,
             provider.name(),
