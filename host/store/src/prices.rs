@@ -285,16 +285,19 @@ pub async fn end_at(
     Ok(())
 }
 
-/// Writes amount and validity of a price that has not begun.
+/// Writes amount, discount and validity of a price that has not begun.
 pub async fn update(write: &mut Write, price: &Price, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE prices
-         SET price_credits = $2, price_cents = $3, effective_from = $4, effective_to = $5, updated_at = $6
+         SET price_credits = $2, price_cents = $3, discount_percent = $4, original_price_credits = $5, effective_from = $6,
+             effective_to = $7, updated_at = $8
          WHERE price_id = $1",
     )
     .bind(price.id.as_str())
     .bind(price.credits.get())
     .bind(price.usd.get())
+    .bind(price.discount_percent)
+    .bind(price.original_credits.map(Credits::get))
     .bind(price.validity.from.micros())
     .bind(price.validity.to.map(Timestamp::micros))
     .bind(now.micros())

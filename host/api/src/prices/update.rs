@@ -17,7 +17,10 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{company_id}/assets/{asset_id}/prices/{price_id}")
     .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}", "update_endpoint_price")
     .about("Prices", "Change a price that has not begun")
-    .notes("The price before it ends where this one begins. A price that has begun is history: 409 `INVALID_STATE`.")
+    .notes(
+        "The price before it ends where this one begins. A discount that gets another amount is a price like any other: `discount_percent` and \
+         `original_price_credits` are `null` then. A price that has begun is history: 409 `INVALID_STATE`.",
+    )
     .needs(Role::DataEngineer, Permission::Write)
     .refuses(&[PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
 
@@ -68,6 +71,10 @@ pub async fn update_price(
                 ));
             }
             if let Some((credits, usd)) = amount {
+                // The discount was another amount's.
+                if credits != price.credits {
+                    (price.discount_percent, price.original_credits) = (None, None);
+                }
                 (price.credits, price.usd) = (credits, usd);
             }
             let to = match body.effective_to {

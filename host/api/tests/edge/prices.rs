@@ -1,6 +1,6 @@
 //! Prices: one at a time, history unchanged.
 
-use crate::world::{Company, World, now};
+use crate::world::{Answer, Company, World, now};
 use serde_json::{Value, json};
 use souk_domain::time::{DAY, HOUR, Timestamp};
 use souk_store::StoreError;
@@ -313,6 +313,50 @@ async fn a_discount_ends() {
             .post(&acme.key, &format!("{prices}/discount"), body)
             .await
             .expect_error(400, "VALIDATION_ERROR");
+    }
+}
+
+/// A planned discount that gets another amount is none any more, and does not say that it is; moved it stays one.
+#[tokio::test]
+async fn a_discount_with_another_amount_is_a_price() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    let price = json!({"price_credits": 10});
+    world.post(&acme.key, &prices, price).await.expect(201);
+    let at = |hours: u32| now().after(HOUR * hours).to_string();
+    let discount = json!({"discount_percent": 25, "effective_from": at(1)});
+    let discount = world
+        .post(&acme.key, &format!("{prices}/discount"), discount)
+        .await
+        .expect(201);
+    let path = format!("{prices}/{}", discount.text("/data/id"));
+    let said = |answer: &Answer| {
+        let members = [
+            "price_credits",
+            "discount_percent",
+            "original_price_credits",
+        ];
+        members.map(|member| answer.at(&format!("/data/{member}")).clone())
+    };
+    for (change, expected) in [
+        (
+            json!({"effective_from": at(2)}),
+            [json!(8), json!(25), json!(10)],
+        ),
+        (
+            json!({"price_credits": 8}),
+            [json!(8), json!(25), json!(10)],
+        ),
+        (
+            json!({"price_credits": 9}),
+            [json!(9), Value::Null, Value::Null],
+        ),
+    ] {
+        let changed = world.patch(&acme.key, &path, change.clone()).await;
+        assert_eq!(said(&changed.expect(200)), expected, "{change}");
+        let shown = world.get(&acme.key, &path).await.expect(200);
+        assert_eq!(said(&shown), expected, "{change}");
     }
 }
 
