@@ -45,22 +45,18 @@ pub async fn create_price(
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
-            let price = timeline::place(
-                write,
-                &caller,
-                &priced.product,
-                Entry {
-                    credits,
-                    usd,
-                    discount: None,
-                    from,
-                    to: None,
-                },
-            )
-            .await?;
+            let now = api.app().clock.now();
+            let entry = Entry {
+                credits,
+                usd,
+                discount: None,
+                from: from.max(now),
+                to: None,
+            };
+            let price = timeline::place(write, &caller, &priced.product, entry, now).await?;
             Ok(Created {
                 location: format!("{}/{}", priced.location(&caller), price.id),
-                data: PriceOut::at(price, caller.now()),
+                data: PriceOut::at(price, now),
             })
         })
         .await

@@ -27,10 +27,10 @@ pub async fn delete_price(
     priced: Priced,
 ) -> Result<Deleted, Problem> {
     let id = priced.price()?;
-    let now = caller.now();
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
+            let now = api.app().clock.now();
             let price = prices::get(write, caller.company(), priced.product.id(), &id).await?;
             let price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
             if !price.validity.is_future(now) {

@@ -39,12 +39,9 @@ pub async fn discount_price(
     Body(body): Body<DiscountIn>,
 ) -> Result<Created<PriceOut>, Problem> {
     let begins = timeline::begin(body.effective_from, caller.now());
-    let ends = match (&begins, body.effective_to) {
-        (Ok(from), Some(to)) if to <= *from => Err(Problem::invalid(
-            "effective_to",
-            "must be after effective_from",
-        )),
-        _ => Ok(()),
+    let ends = match &begins {
+        Ok(from) => check_end(*from, body.effective_to),
+        Err(_) => Ok(()),
     };
     let percent = match body.discount_percent {
         1..=100 => Ok(()),
@@ -54,6 +51,9 @@ pub async fn discount_price(
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
+            let now = api.app().clock.now();
+            let from = from.max(now);
+            check_end(from, body.effective_to)?;
             let base = prices::active(write, priced.product.id(), from)
                 .await?
                 .ok_or_else(|| priced.no_price("active"))?;
@@ -67,11 +67,21 @@ pub async fn discount_price(
                 from,
                 to: body.effective_to,
             };
-            let price = timeline::place(write, &caller, &priced.product, entry).await?;
+            let price = timeline::place(write, &caller, &priced.product, entry, now).await?;
             Ok(Created {
                 location: format!("{}/{}", priced.location(&caller), price.id),
-                data: PriceOut::at(price, caller.now()),
+                data: PriceOut::at(price, now),
             })
         })
         .await
+}
+
+fn check_end(from: Timestamp, to: Option<Timestamp>) -> Result<(), Problem> {
+    match to {
+        Some(to) if to <= from => Err(Problem::invalid(
+            "effective_to",
+            "must be after effective_from",
+        )),
+        _ => Ok(()),
+    }
 }

@@ -21,7 +21,8 @@ const PLANNED_MAX: usize = 100;
 const ENDED_MAX: i64 = 1_000;
 const ENDED_DAYS: u32 = 30;
 
-/// The begin of a price: now, or what was asked for.
+/// The begin of a price: now, or what was asked for. `now` is when the request came in, which may be long before its body was whole: a price begins
+/// when it is written, at the earliest, or what was paid meanwhile would have cost something else.
 pub fn begin(asked: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Problem> {
     match asked {
         Some(at) if at > now => Ok(at),
@@ -49,8 +50,8 @@ pub async fn place(
     caller: &Caller,
     product: &Product,
     entry: Entry,
+    now: Timestamp,
 ) -> Result<Price, Problem> {
-    let now = caller.now();
     check_history(write, product.id(), now, PRICE_OVERLAP).await?;
     let planned = prices::holding_from(write, product.id(), now).await?;
     let waiting = planned.iter().filter(|price| price.validity.from > now);

@@ -47,21 +47,20 @@ pub async fn update_price(
     Body(body): Body<PricePatch>,
 ) -> Result<Data<PriceOut>, Problem> {
     let id = priced.price()?;
-    let now = caller.now();
     let amount = match (&body.price_usd, body.price_credits) {
         (None, None) => Ok(None),
         (dollars, credits) => amount(dollars.as_ref(), credits).map(Some),
     };
     let from = body
         .effective_from
-        .map(|at| timeline::begin(Some(at), now))
+        .map(|at| timeline::begin(Some(at), caller.now()))
         .transpose();
     let (amount, from) = both(amount, from)?;
 
-    let mut price = api
-        .db()
-        .write(async |write| -> Result<_, Problem> {
+    api.db()
+        .write(async |write| {
             priced.lock_own(write, &caller).await?;
+            let now = api.app().clock.now();
             let price = prices::get(write, caller.company(), priced.product.id(), &id).await?;
             let mut price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
             if !price.validity.is_future(now) {
@@ -83,14 +82,13 @@ pub async fn update_price(
                 Patch::Value(at) => Some(at),
             };
             let asked = Validity {
-                from: from.unwrap_or(price.validity.from),
+                from: from.map_or(price.validity.from, |at| at.max(now)),
                 to,
             };
             price.validity = timeline::shift(write, &price, asked, now).await?;
             prices::update(write, &price, now).await?;
-            Ok(price)
+            price.updated_at = now;
+            Ok(Data(PriceOut::at(price, now)))
         })
-        .await?;
-    price.updated_at = now;
-    Ok(Data(PriceOut::at(price, now)))
+        .await
 }

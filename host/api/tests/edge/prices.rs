@@ -1,9 +1,15 @@
 //! Prices: one at a time, history unchanged.
 
-use crate::world::{Answer, Company, World, now};
+use crate::world::{Answer, Company, World, now, request};
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Method, Request};
 use serde_json::{Value, json};
 use souk_domain::time::{DAY, HOUR, Timestamp};
 use souk_store::StoreError;
+use std::convert::Infallible;
+use std::time::Duration;
 
 /// A new price ends the former one; the history keeps both.
 #[tokio::test]
@@ -458,6 +464,60 @@ async fn a_planned_price_can_be_changed() {
         .patch(&acme.key, &begun, json!({"price_credits": 1}))
         .await
         .expect_error(409, "INVALID_STATE");
+}
+
+/// A request with this body, which comes when that instant has.
+fn late(method: Method, key: &str, path: &str, body: &Value, at: Timestamp) -> Request<Body> {
+    let bytes = Bytes::from(body.to_string());
+    let coming = stream::once(async move {
+        while now() <= at {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok::<_, Infallible>(bytes)
+    });
+    let request = request(method, key, path).header("content-type", "application/json");
+    request.body(Body::from_stream(coming)).unwrap()
+}
+
+/// A price begins when it is written, and what has begun then is history: however long ago the request began whose body says so. What was
+/// paid meanwhile stays what it cost.
+#[tokio::test]
+async fn what_comes_late_changes_nothing_that_has_begun() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let asset = world.asset(&acme).await;
+    let prices = acme.path(&format!("/assets/{asset}/prices"));
+    let price = json!({"price_credits": 2});
+    world.post(&acme.key, &prices, price).await.expect(201);
+    for (path, body) in [
+        (prices.clone(), json!({"price_credits": 4})),
+        (
+            format!("{prices}/discount"),
+            json!({"discount_percent": 50}),
+        ),
+    ] {
+        let comes_at = now().after(Duration::from_millis(300));
+        let set = late(Method::POST, &acme.key, &path, &body, comes_at);
+        let set = world.send(set).await.expect(201);
+        let from = Timestamp::parse(&set.text("/data/effective_from")).unwrap();
+        assert!(from > comes_at, "{path}: {from}, and not {comes_at}");
+        assert_eq!(set.at("/data/is_active"), true, "{path}");
+        let listed = world.get(&acme.key, &prices).await.expect(200);
+        assert_eq!(
+            listed.at("/data/1/effective_to"),
+            set.at("/data/effective_from")
+        );
+    }
+    let begins = now().after(Duration::from_secs(1));
+    let planned = json!({"price_credits": 7, "effective_from": begins.to_string()});
+    let planned = world.post(&acme.key, &prices, planned).await.expect(201);
+    let path = format!("{prices}/{}", planned.text("/data/id"));
+    let change = json!({"price_credits": 9});
+    let change = late(Method::PATCH, &acme.key, &path, &change, begins);
+    let refused = world.send(change).await;
+    refused.expect_error(409, "INVALID_STATE");
+    let shown = world.get(&acme.key, &path).await.expect(200);
+    assert_eq!(shown.at("/data/price_credits"), 7);
 }
 
 /// Prices that are set at once take their turns: whatever the order, at most one holds at an instant.
