@@ -1,8 +1,9 @@
 //! `Idempotency-Key`: a retried POST gets the first answer and does nothing twice.
 //!
 //! All of it is [`once`]. The router asks for it on behalf of operations that are not billed ([`respond`]) and keeps their answers. A billed
-//! operation asks itself, because its answer is kept in the transaction that posts its charge. An operation that moves money keeps its
-//! answer in the transaction that moves it ([`Once::keep`]): a host that dies has done both, or neither.
+//! operation asks itself, because its answer is kept in the transaction that posts its charge. An operation that moves money, or that sets
+//! what things cost or goes on costing (prices, discounts, alerts), keeps its answer in the transaction that does it ([`Once::keep`]): a host
+//! that dies has done both, or neither.
 
 mod renewed;
 

@@ -1,5 +1,6 @@
 use super::shape::{AlertOut, ConditionIn, Given};
 use super::{check_user, refuse};
+use crate::idempotency::Once;
 use crate::refusals::{
     ASSET_NOT_FOUND, CONFLICT, CONNECTOR_UNAVAILABLE, SELLER_SUSPENDED, VALIDATION_ERROR,
 };
@@ -9,7 +10,7 @@ use crate::{
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use souk_app::alerts::{self, AlertError};
+use souk_app::alerts;
 use souk_domain::alerts::{CREDITS_PER_DAY_DEFAULT, Condition, INTERVAL_SECONDS_DEFAULT};
 use souk_domain::ids::{AssetId, CompanyId, UserId};
 use souk_domain::roles::{Permission, Role};
@@ -76,6 +77,7 @@ pub async fn create_alert(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, user)): Path<(CompanyId, UserId)>,
+    once: Once,
     Body(body): Body<AlertIn>,
 ) -> Result<Created<AlertOut>, Problem> {
     let mut errors = Vec::new();
@@ -116,22 +118,32 @@ pub async fn create_alert(
     let mut read = api.db().read().await?;
     check_user(&mut read, &caller, &user).await?;
     drop(read);
-    let app = api.app();
-    let made = async {
-        let params: Map<String, Value> = serde_json::from_str(&written.params).unwrap_or_default();
-        let (company, condition) = (caller.company(), &written.condition);
-        let watched = alerts::check(app, company, &asset, &params, condition, caller.now()).await?;
-        if !is_named {
-            written.name = watched.row.written.name.chars().take(255).collect();
-        }
-        let asset = asset.clone();
-        alerts::create(app, company, user, asset, written, caller.now()).await
-    };
-    let alert = made
+    let (app, company, told) = (api.app(), caller.company(), refuse(&asset));
+    let params: Map<String, Value> = serde_json::from_str(&written.params).unwrap_or_default();
+    // Before the transaction: what an asset is may have to be read first.
+    let watched = alerts::check(
+        app,
+        company,
+        &asset,
+        &params,
+        &written.condition,
+        caller.now(),
+    );
+    let watched = watched.await.map_err(&told)?;
+    if !is_named {
+        written.name = watched.row.written.name.chars().take(255).collect();
+    }
+    api.db()
+        .write(async |write| {
+            let (asset, now) = (asset.clone(), caller.now());
+            let alert = alerts::create(app, write, company, user, asset, written, now);
+            let alert = alert.await.map_err(&told)?;
+            let created = Created {
+                location: format!("/companies/{}/alerts/{}", alert.company_id, alert.id),
+                data: AlertOut::of(alert, caller.now()),
+            };
+            once.keep(write, &created).await?;
+            Ok(created)
+        })
         .await
-        .map_err(|error: AlertError| refuse(&asset)(error))?;
-    Ok(Created {
-        location: format!("/companies/{}/alerts/{}", alert.company_id, alert.id),
-        data: AlertOut::of(alert, caller.now()),
-    })
 }

@@ -1,6 +1,7 @@
 use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline::{self, Entry};
+use crate::idempotency::Once;
 use crate::money::PriceUsd;
 use crate::problem::both;
 use crate::refusals::PRICE_OVERLAP;
@@ -36,6 +37,7 @@ pub async fn create_price(
     State(api): State<ApiState>,
     caller: Caller,
     priced: Priced,
+    once: Once,
     Body(body): Body<PriceIn>,
 ) -> Result<Created<PriceOut>, Problem> {
     let ((credits, usd), from) = both(
@@ -54,10 +56,12 @@ pub async fn create_price(
                 to: None,
             };
             let price = timeline::place(write, &caller, &priced.product, entry, now).await?;
-            Ok(Created {
+            let created = Created {
                 location: format!("{}/{}", priced.location(&caller), price.id),
                 data: PriceOut::at(price, now),
-            })
+            };
+            once.keep(write, &created).await?;
+            Ok(created)
         })
         .await
 }

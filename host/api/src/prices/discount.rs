@@ -1,6 +1,7 @@
 use super::product::Priced;
 use super::shape::PriceOut;
 use super::timeline::{self, Entry};
+use crate::idempotency::Once;
 use crate::problem::both;
 use crate::refusals::{PRICE_NOT_FOUND, PRICE_OVERLAP};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
@@ -36,6 +37,7 @@ pub async fn discount_price(
     State(api): State<ApiState>,
     caller: Caller,
     priced: Priced,
+    once: Once,
     Body(body): Body<DiscountIn>,
 ) -> Result<Created<PriceOut>, Problem> {
     let begins = timeline::begin(body.effective_from, caller.now());
@@ -68,10 +70,12 @@ pub async fn discount_price(
                 to: body.effective_to,
             };
             let price = timeline::place(write, &caller, &priced.product, entry, now).await?;
-            Ok(Created {
+            let created = Created {
                 location: format!("{}/{}", priced.location(&caller), price.id),
                 data: PriceOut::at(price, now),
-            })
+            };
+            once.keep(write, &created).await?;
+            Ok(created)
         })
         .await
 }

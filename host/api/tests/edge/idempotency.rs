@@ -4,6 +4,7 @@ use crate::world::{Answer, World, request};
 use axum::body::Body;
 use http::Method;
 use serde_json::{Value, json};
+use souk_domain::products::SourceKind;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -300,4 +301,48 @@ async fn money_and_its_kept_answer_are_one() {
         assert_eq!(first.header("location"), again.header("location"));
     }
     world.assert_books().await;
+}
+
+/// So it is with what a retry would do once more: a price, a discount, which would be taken off the discounted price, and an alert.
+#[tokio::test]
+async fn prices_and_alerts_and_their_kept_answers_are_one() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let asset = world.asset_with(&acme, |asset| {
+        asset.details.source_kind = SourceKind::Path;
+        asset.details.source = "/goals".into();
+    });
+    let asset = asset.await;
+    let prices = acme.path(&format!("/assets/{asset}/prices"));
+    let discounts = format!("{prices}/discount");
+    let alerts = acme.path(&format!("/users/{}/alerts", acme.user_id));
+    for (path, list, body) in [
+        (&prices, &prices, json!({"price_credits": 10})),
+        (&discounts, &prices, json!({"discount_percent": 50})),
+        (&alerts, &alerts, json!({"asset_id": asset})),
+    ] {
+        let total = async || {
+            let listed = world.get(&acme.key, list).await.expect(200);
+            listed.at("/meta/total").as_i64().unwrap()
+        };
+        let before = total().await;
+        world.break_answers().await;
+        let broken = post(&world, &acme.key, path, "once", body.clone()).await;
+        assert_eq!(broken.status.as_u16(), 500, "{path}: {}", broken.body);
+        world.mend_answers().await;
+        assert_eq!(total().await, before, "{path}: done without its answer");
+        let first = post(&world, &acme.key, path, "once", body.clone()).await;
+        let first = first.expect(201);
+        let again = post(&world, &acme.key, path, "once", body).await;
+        let again = again.expect(201);
+        assert_eq!(again.header("idempotency-replayed"), "true");
+        assert_eq!(first.header("location"), again.header("location"));
+        assert_eq!(
+            (&first.body, total().await),
+            (&again.body, before + 1),
+            "{path}"
+        );
+    }
+    let active = world.get(&acme.key, &format!("{prices}/active")).await;
+    assert_eq!(active.expect(200).at("/data/price_credits"), 5);
 }

@@ -14,7 +14,7 @@ use souk_domain::ids::{AlertId, AssetId, CompanyId, UserId, WebhookId};
 use souk_domain::parameters;
 use souk_domain::time::Timestamp;
 use souk_store::alerts::{self, Alert, Written};
-use souk_store::{AnyConnection, Cached, StoreError, webhooks};
+use souk_store::{AnyConnection, Cached, StoreError, Write, webhooks};
 
 use crate::App;
 use crate::definition::raw;
@@ -110,6 +110,7 @@ pub fn check_mail(app: &App, written: &Written) -> Result<(), AlertError> {
 /// Adds an alert, which is evaluated at once if it is active.
 pub async fn create(
     app: &App,
+    write: &mut Write,
     company: &CompanyId,
     user: UserId,
     asset: AssetId,
@@ -135,14 +136,9 @@ pub async fn create(
         spent_on: Timestamp::from_micros(0),
         spent_credits: 0,
     };
-    let alerts_max = i64::from(app.bounds.alerts);
-    app.db
-        .write(async |write| {
-            check_webhooks(write, company, &alert.written.webhook_ids).await?;
-            match alerts::insert(write, &alert, alerts_max).await? {
-                true => Ok(alert),
-                false => Err(AlertError::TooMany),
-            }
-        })
-        .await
+    check_webhooks(write, company, &alert.written.webhook_ids).await?;
+    match alerts::insert(write, &alert, i64::from(app.bounds.alerts)).await? {
+        true => Ok(alert),
+        false => Err(AlertError::TooMany),
+    }
 }
