@@ -382,6 +382,28 @@ async fn a_connection_that_is_pointed_elsewhere_says_what_is_untested() {
     }
 }
 
+/// A price that comes with a change holds for good, even where a discount has made it that already: it does not end with the discount.
+#[tokio::test]
+async fn a_price_that_comes_along_does_not_end_with_a_discount() {
+    for stall in stalls().await {
+        let client = &stall.seller.client;
+        let prices = format!("{}/prices", stall.endpoint);
+        let ten = json!({"price_credits": 10});
+        client.post(&prices, ten).await.expect(201);
+        let discount = json!({"discount_percent": 50, "effective_to": "2099-01-01T00:00:00Z"});
+        let discounts = format!("{prices}/discount");
+        client.post(&discounts, discount).await.expect(201);
+        let five = json!({"price_credits": 5});
+        stall.change(&stall.endpoint, five).await.expect(200);
+        let active = client.get(&format!("{prices}/active")).await.expect(200);
+        let said = ["price_credits", "discount_percent", "effective_to"]
+            .map(|member| active.at(&format!("/data/{member}")));
+        assert_eq!(said, [&json!(5), &Value::Null, &Value::Null]);
+        let listed = client.get(&prices).await.expect(200);
+        assert_eq!(listed.at("/data/0/id"), active.at("/data/id"));
+    }
+}
+
 /// While the source is away, all that does not concern it can be changed, and less of it can be sold; what asks it for more is refused, unless
 /// the product is taken off the market first.
 #[tokio::test]

@@ -214,6 +214,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "failed by caller",
         include_str!("../migrations/0059_failed_by_caller.sql"),
     ),
+    (
+        60,
+        "prices that end",
+        include_str!("../migrations/0060_prices_that_end.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

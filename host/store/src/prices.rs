@@ -1,5 +1,8 @@
 //! Prices of products over time. At most one holds at an instant; what has begun is never changed, only ended.
 //!
+//! A row is when a price holds ([`Price::validity`]). What its seller asked for may be longer ([`Price::asked`]): where another one begins it ends, and
+//! where that one ends it may hold again, by another row ([`Price::resumes`]). Refuses to know which of them holds when: its callers say so.
+//!
 //! What has ended stays: runs and the ledger name it. Whoever asks what a product costs, of this or of a coming instant, passes over it by the
 //! index `prices_by_end`: `COALESCE(effective_to, 9223372036854775807)` is the end of every price, of one without an end the last instant.
 //!
@@ -32,12 +35,33 @@ pub struct Price {
     pub discount_percent: Option<i64>,
     /// What a discounted price was made from.
     pub original_credits: Option<Credits>,
+    /// When it holds.
     pub validity: Validity,
+    /// Until when it was asked for, where that was said.
+    pub ends_at: Option<Timestamp>,
+    /// Nobody asked for this one: it is that price again, after another one that held for a while.
+    pub resumes: Option<PriceId>,
     pub created_by: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
+impl Price {
+    /// From when on, and until when at most, it was asked for.
+    pub fn asked(&self) -> Validity {
+        Validity {
+            from: self.validity.from,
+            to: self.ends_at,
+        }
+    }
+
+    /// The price that was asked for: this one, or the one that it is again.
+    pub fn source(&self) -> &PriceId {
+        self.resumes.as_ref().unwrap_or(&self.id)
+    }
+}
+
+/// A price that is asked for.
 #[derive(Debug, Clone)]
 pub struct NewPrice<'a> {
     pub company: &'a CompanyId,
@@ -50,29 +74,44 @@ pub struct NewPrice<'a> {
     pub created_by: &'a str,
 }
 
-/// Adds a price; the caller has made room for it ([`end_at`]).
+impl NewPrice<'_> {
+    /// The price as it holds where nothing else does.
+    pub fn price(&self, now: Timestamp) -> Price {
+        Price {
+            id: PriceId::generate(),
+            company_id: self.company.clone(),
+            product_id: self.product.to_owned(),
+            credits: self.credits,
+            usd: self.usd,
+            discount_percent: self.discount_percent,
+            original_credits: self.original_credits,
+            validity: self.validity,
+            ends_at: self.validity.to,
+            resumes: None,
+            created_by: self.created_by.to_owned(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// Adds a price that holds all the time that it is asked for; the caller has made room for it ([`end_at`]).
 pub async fn insert(
     write: &mut Write,
     new: &NewPrice<'_>,
     now: Timestamp,
 ) -> Result<Price, StoreError> {
-    let price = Price {
-        id: PriceId::generate(),
-        company_id: new.company.clone(),
-        product_id: new.product.to_owned(),
-        credits: new.credits,
-        usd: new.usd,
-        discount_percent: new.discount_percent,
-        original_credits: new.original_credits,
-        validity: new.validity,
-        created_by: new.created_by.to_owned(),
-        created_at: now,
-        updated_at: now,
-    };
+    let price = new.price(now);
+    add(write, &price).await?;
+    Ok(price)
+}
+
+/// Adds a price as it is.
+pub async fn add(write: &mut Write, price: &Price) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO prices (price_id, company_id, product_id, price_credits, price_cents, discount_percent, original_price_credits,
-                             effective_from, effective_to, created_by, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)",
+                             effective_from, effective_to, ends_at, resumes, created_by, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind(price.id.as_str())
     .bind(price.company_id.as_str())
@@ -83,18 +122,21 @@ pub async fn insert(
     .bind(price.original_credits.map(Credits::get))
     .bind(price.validity.from.micros())
     .bind(price.validity.to.map(Timestamp::micros))
+    .bind(price.ends_at.map(Timestamp::micros))
+    .bind(price.resumes.as_ref().map(PriceId::as_str))
     .bind(&price.created_by)
-    .bind(now.micros())
+    .bind(price.created_at.micros())
+    .bind(price.updated_at.micros())
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Price, &price.product_id);
-    Ok(price)
+    Ok(())
 }
 
 macro_rules! columns {
     () => {
         "price_id, company_id, product_id, price_credits, price_cents, discount_percent, original_price_credits,
-         effective_from, effective_to, created_by, created_at, updated_at"
+         effective_from, effective_to, ends_at, resumes, created_by, created_at, updated_at"
     };
 }
 
@@ -246,6 +288,32 @@ pub async fn holding_from(
     rows.iter().map(from_row).collect()
 }
 
+/// The prices that were asked for and are under this one: they began before it, and hold again if it ends before they do. None is under one without an end.
+/// As many as were set one above the other and have not ended yet.
+pub async fn under(
+    db: &mut AnyConnection,
+    price: &Price,
+    now: Timestamp,
+) -> Result<Vec<Price>, StoreError> {
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM prices
+         WHERE product_id = $1 AND resumes IS NULL AND effective_from < $2 AND price_id <> $3
+           AND COALESCE(ends_at, 9223372036854775807) > $4
+           AND effective_from >= COALESCE((SELECT MAX(effective_from)
+                                           FROM prices
+                                           WHERE product_id = $1 AND resumes IS NULL AND effective_from < $2 AND ends_at IS NULL), 0)"
+    ))
+    .bind(&price.product_id)
+    .bind(price.validity.from.micros())
+    .bind(price.source().as_str())
+    .bind(now.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(from_row).collect()
+}
+
 /// How many prices of a product have ended since then.
 pub async fn ended_since(
     db: &mut AnyConnection,
@@ -285,12 +353,12 @@ pub async fn end_at(
     Ok(())
 }
 
-/// Writes amount, discount and validity of a price that has not begun.
+/// Writes what a price costs, when it holds and what was asked for; of one that has begun only ends differ.
 pub async fn update(write: &mut Write, price: &Price, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE prices
          SET price_credits = $2, price_cents = $3, discount_percent = $4, original_price_credits = $5, effective_from = $6,
-             effective_to = $7, updated_at = $8
+             effective_to = $7, ends_at = $8, resumes = $9, updated_at = $10
          WHERE price_id = $1",
     )
     .bind(price.id.as_str())
@@ -300,10 +368,30 @@ pub async fn update(write: &mut Write, price: &Price, now: Timestamp) -> Result<
     .bind(price.original_credits.map(Credits::get))
     .bind(price.validity.from.micros())
     .bind(price.validity.to.map(Timestamp::micros))
+    .bind(price.ends_at.map(Timestamp::micros))
+    .bind(price.resumes.as_ref().map(PriceId::as_str))
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Price, &price.product_id);
+    Ok(())
+}
+
+/// Writes until when a price is asked for whose own row has ended: it holds again by others.
+pub async fn ask_end(
+    write: &mut Write,
+    product: &str,
+    price: &PriceId,
+    at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE prices SET ends_at = $2, updated_at = $3 WHERE price_id = $1")
+        .bind(price.as_str())
+        .bind(at.map(Timestamp::micros))
+        .bind(now.micros())
+        .execute(&mut **write)
+        .await?;
+    write.touch(Topic::Price, product);
     Ok(())
 }
 
@@ -336,6 +424,8 @@ fn from_row(row: &AnyRow) -> Result<Price, StoreError> {
             from: row.time("effective_from")?,
             to: row.time_opt("effective_to")?,
         },
+        ends_at: row.time_opt("ends_at")?,
+        resumes: row.id_opt("resumes")?,
         created_by: row.text("created_by")?,
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,

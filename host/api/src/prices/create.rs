@@ -1,6 +1,6 @@
 use super::product::Priced;
 use super::shape::{PriceOut, amount};
-use super::timeline::{self, Entry};
+use super::timeline;
 use crate::idempotency::Once;
 use crate::money::PriceUsd;
 use crate::problem::both;
@@ -9,14 +9,19 @@ use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Number;
+use souk_domain::prices::Validity;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
+use souk_store::prices::NewPrice;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_price", "/companies/{company_id}/assets/{asset_id}/prices")
     .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices", "create_endpoint_price")
     .about("Prices", "Set the price of a product")
-    .notes("Ends the price that held. 0 credits make the product free. A price in the future begins by itself.")
+    .notes(
+        "Ends the price that held, and takes the place of the one that a running discount would give way to: it holds until a price begins that is \
+         planned already, and again where such a one ends. 0 credits make the product free. A price in the future begins by itself.",
+    )
     .needs(Role::DataEngineer, Permission::Write)
     .refuses(&[PRICE_OVERLAP]);
 
@@ -32,7 +37,7 @@ pub struct PriceIn {
     effective_from: Option<Timestamp>,
 }
 
-/// Sets a price; the former one ends where it begins.
+/// Sets a price; the former one ends where it begins, and does not come again.
 pub async fn create_price(
     State(api): State<ApiState>,
     caller: Caller,
@@ -48,14 +53,20 @@ pub async fn create_price(
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
             let now = api.app().clock.now();
-            let entry = Entry {
+            let new = NewPrice {
+                company: caller.company(),
+                product: priced.product.id(),
                 credits,
                 usd,
-                discount: None,
-                from: from.max(now),
-                to: None,
+                discount_percent: None,
+                original_credits: None,
+                validity: Validity {
+                    from: from.max(now),
+                    to: None,
+                },
+                created_by: caller.actor().as_str(),
             };
-            let price = timeline::place(write, &caller, &priced.product, entry, now).await?;
+            let price = timeline::place(write, &new, now, PRICE_OVERLAP).await?;
             let created = Created {
                 location: format!("{}/{}", priced.location(&caller), price.id),
                 data: PriceOut::at(price, now),

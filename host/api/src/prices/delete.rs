@@ -1,4 +1,5 @@
 use super::product::Priced;
+use super::timeline;
 use crate::refusals::{INVALID_STATE, PRICE_NOT_FOUND};
 use crate::{ApiState, Caller, Deleted, Operation, Problem};
 use axum::extract::State;
@@ -15,7 +16,8 @@ pub const OPERATION: Operation = Operation::delete(
 )
 .about("Prices", "Remove a price that has not begun")
 .notes(
-    "The price before it goes on instead. A price that has begun is history: 409 `INVALID_STATE`.",
+    "The price before it goes on instead: for good where this one is the former price, which holds again after a discount. A price that has begun \
+     is history: 409 `INVALID_STATE`.",
 )
 .needs(Role::DataEngineer, Permission::Write)
 .refuses(&[PRICE_NOT_FOUND, INVALID_STATE]);
@@ -39,15 +41,7 @@ pub async fn delete_price(
                     "a price that has begun cannot be removed; set another one",
                 ));
             }
-            let others = prices::holding_from(write, priced.product.id(), now).await?;
-            prices::delete(write, &price).await?;
-            if let Some(mut before) = others
-                .into_iter()
-                .find(|other| other.validity.to == Some(price.validity.from))
-            {
-                before.validity.to = price.validity.to;
-                prices::update(write, &before, now).await?;
-            }
+            timeline::remove(write, &price, now).await?;
             Ok(Deleted)
         })
         .await

@@ -1,22 +1,26 @@
 use super::product::Priced;
 use super::shape::PriceOut;
-use super::timeline::{self, Entry};
+use super::timeline;
 use crate::idempotency::Once;
 use crate::problem::both;
 use crate::refusals::{PRICE_NOT_FOUND, PRICE_OVERLAP};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
-use souk_domain::prices::discounted;
+use souk_domain::prices::{Validity, discounted};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
-use souk_store::prices;
+use souk_store::prices::{self, NewPrice};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("discount_price", "/companies/{company_id}/assets/{asset_id}/prices/discount")
     .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices/discount", "discount_endpoint_price")
     .about("Prices", "Discount the price of a product")
-    .notes("Rounded up to whole credits; 100 percent is free. After `effective_to` the former price holds again.")
+    .notes(
+        "Of the price that holds where it begins, rounded up to whole credits; 100 percent is free. After `effective_to` the former price holds again: \
+         of those that have not ended, the one that began last. That is a planned price of the list, too: moved it ends the discount at another time, \
+         and without it the discount does not end.",
+    )
     .needs(Role::DataEngineer, Permission::Write)
     .refuses(&[PRICE_NOT_FOUND, PRICE_OVERLAP]);
 
@@ -61,15 +65,20 @@ pub async fn discount_price(
                 .ok_or_else(|| priced.no_price("active"))?;
             let credits = discounted(base.credits, body.discount_percent)
                 .map_err(|error| Problem::invalid("discount_percent", error.to_string()))?;
-            let discount = Some((body.discount_percent, base.credits));
-            let entry = Entry {
+            let new = NewPrice {
+                company: caller.company(),
+                product: priced.product.id(),
                 credits,
                 usd: credits.cents(),
-                discount,
-                from,
-                to: body.effective_to,
+                discount_percent: Some(body.discount_percent),
+                original_credits: Some(base.credits),
+                validity: Validity {
+                    from,
+                    to: body.effective_to,
+                },
+                created_by: caller.actor().as_str(),
             };
-            let price = timeline::place(write, &caller, &priced.product, entry, now).await?;
+            let price = timeline::place(write, &new, now, PRICE_OVERLAP).await?;
             let created = Created {
                 location: format!("{}/{}", priced.location(&caller), price.id),
                 data: PriceOut::at(price, now),

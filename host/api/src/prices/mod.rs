@@ -1,4 +1,4 @@
-//! Prices of assets and endpoints: one history each, of which at most one price holds at an instant.
+//! Prices of assets and endpoints: one history each, of which at most one price holds at an instant. Start reading at [`timeline`] for which that is.
 
 pub mod active;
 pub mod convert;

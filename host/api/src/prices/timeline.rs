@@ -1,13 +1,19 @@
-//! Putting a price into its product's history, so that at most one holds at any instant.
+//! A product's prices in time: what its seller has asked for, and what is stored of that.
+//!
+//! Of those that were asked for that one holds which began last of those that have not ended ([`holding`]): one that ends gives way to the one before it.
+//! Stored are rows that hold one after the other, at most one at any instant. One that holds again after another one has a further row
+//! ([`Price::resumes`]), which is nobody's wish: whoever sets the price while a discount runs replaces the price that would come again behind it.
+//!
+//! [`place`], [`change`] and [`remove`] change what was asked for, and then all that has not begun is cut anew ([`Timeline::store`]). Of what has begun
+//! only the end is ever changed. Their callers have locked the product.
 
+use crate::Problem;
 use crate::refusals::{PRICE_OVERLAP, Refusal};
-use crate::{Caller, Problem};
-use souk_domain::money::{Credits, UsdCents};
-use souk_domain::prices::Validity;
-use souk_domain::products::Product;
+use souk_domain::ids::PriceId;
+use souk_domain::prices::{Validity, holding};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::prices::{self, NewPrice, Price};
-use souk_store::{AnyConnection, Write};
+use souk_store::{AnyConnection, StoreError, Write};
 use std::time::Duration;
 
 /// A client that says `effective_from: now` is believed although its request took a moment.
@@ -34,74 +40,80 @@ pub fn begin(asked: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Prob
     }
 }
 
-/// What a new price is.
-pub struct Entry {
-    pub credits: Credits,
-    pub usd: UsdCents,
-    pub discount: Option<(i64, Credits)>,
-    pub from: Timestamp,
-    /// Afterwards the price that held before goes on.
-    pub to: Option<Timestamp>,
-}
-
-/// Ends the price that holds at `entry.from` and puts the new one there, up to the next price that is already planned.
+/// Puts a price there: it ends the one that holds, and holds until it ends itself or one begins that is planned already. `refusal`: where it cannot.
 pub async fn place(
     write: &mut Write,
-    caller: &Caller,
-    product: &Product,
-    entry: Entry,
+    new: &NewPrice<'_>,
+    now: Timestamp,
+    refusal: Refusal,
+) -> Result<Price, Problem> {
+    check_history(write, new.product, now, refusal).await?;
+    let mut timeline = Timeline::read(write, new.product, now).await?;
+    let price = new.price(now);
+    let asked = price.asked();
+    check_room(&timeline.asked, &price.id, asked, asked.from)
+        .map_err(|message| Problem::of(refusal, message))?;
+    let id = price.id.clone();
+    timeline.asked.push(price);
+    timeline.check_planned(refusal)?;
+    stored(timeline.store(write).await?, &id)
+}
+
+/// Changes what was asked of a price that has not begun, which was `before`. One that is another price again goes on being that where it is only moved:
+/// then the one before it ends later, or earlier.
+pub async fn change(
+    write: &mut Write,
+    before: &Price,
+    after: Price,
     now: Timestamp,
 ) -> Result<Price, Problem> {
-    check_history(write, product.id(), now, PRICE_OVERLAP).await?;
-    let planned = prices::holding_from(write, product.id(), now).await?;
-    let waiting = planned.iter().filter(|price| price.validity.from > now);
-    // Where it ends, the former price is planned to go on.
-    let added = usize::from(entry.from > now) + usize::from(entry.to.is_some());
-    if added > 0 && waiting.count() + added > PLANNED_MAX {
-        let message =
-            format!("a product has at most {PLANNED_MAX} planned prices: delete some first");
-        return Err(Problem::of(PRICE_OVERLAP, message));
+    let (id, asked, was) = (after.id.clone(), after.asked(), before.asked());
+    if asked.to.is_some_and(|to| to <= asked.from) {
+        return Err(Problem::invalid(
+            "effective_to",
+            "must be after effective_from",
+        ));
     }
-    if planned
-        .iter()
-        .any(|price| price.validity.from == entry.from)
-    {
-        return Err(overlap("another price begins at the same instant"));
-    }
-    let former = planned
-        .iter()
-        .find(|price| price.validity.contains(entry.from));
-    let next = planned
-        .iter()
-        .find(|price| price.validity.from > entry.from)
-        .map(|price| price.validity.from);
-    if let (Some(to), Some(next)) = (entry.to, next)
-        && next < to
-    {
-        return Err(overlap("another price begins before this one ends"));
-    }
-    let new = NewPrice {
-        company: caller.company(),
-        product: product.id(),
-        credits: entry.credits,
-        usd: entry.usd,
-        discount_percent: entry.discount.map(|(percent, _)| percent),
-        original_credits: entry.discount.map(|(_, original)| original),
-        validity: Validity {
-            from: entry.from,
-            to: entry.to.or(next),
-        },
-        created_by: caller.actor().as_str(),
+    let mut timeline = Timeline::read(write, &before.product_id, now).await?;
+    let is_asked = after.resumes.is_none();
+    let room = match is_asked {
+        true => check_room(&timeline.asked, &id, asked, was.from),
+        false => {
+            let to = None;
+            check_room(&timeline.stored, &id, Validity { to, ..asked }, was.from)
+        }
     };
-    if let Some(former) = former {
-        prices::end_at(write, former, entry.from, now).await?;
+    room.map_err(|message| Problem::of(PRICE_OVERLAP, message))?;
+    if before.resumes.is_some() && asked.from != was.from {
+        timeline.end_before(write, before, Some(asked.from)).await?;
     }
-    if let (Some(to), Some(former)) = (entry.to, former)
-        && former.validity.to.is_none_or(|end| end > to)
-    {
-        resume(write, former, to, now).await?;
+    if is_asked {
+        timeline.asked.retain(|price| price.id != id);
+        let goes_on = |to: Timestamp| {
+            let mut others = timeline.asked.iter();
+            others.any(|other| other.asked().contains(to))
+        };
+        if asked.to != was.to && asked.to.is_some_and(|to| !goes_on(to)) {
+            return Err(Problem::invalid(
+                "effective_to",
+                "there is no price before this one that could hold again then; leave it out",
+            ));
+        }
+        timeline.asked.push(after);
     }
-    Ok(prices::insert(write, &new, now).await?)
+    timeline.check_planned(PRICE_OVERLAP)?;
+    stored(timeline.store(write).await?, &id)
+}
+
+/// Takes back a price that has not begun: the one before it goes on. Without one that comes again, the one before that does not end.
+pub async fn remove(write: &mut Write, price: &Price, now: Timestamp) -> Result<(), Problem> {
+    let mut timeline = Timeline::read(write, &price.product_id, now).await?;
+    match price.resumes {
+        None => timeline.asked.retain(|other| other.id != price.id),
+        Some(_) => timeline.end_before(write, price, price.ends_at).await?,
+    }
+    timeline.store(write).await?;
+    Ok(())
 }
 
 /// Refuses, with this code, another price of a product of which too many have ended lately.
@@ -121,66 +133,193 @@ pub async fn check_history(
     Err(Problem::of(refusal, message))
 }
 
-/// The former price again, after one that held for a while.
-async fn resume(
-    write: &mut Write,
-    former: &Price,
-    from: Timestamp,
-    now: Timestamp,
-) -> Result<(), Problem> {
-    let again = NewPrice {
-        company: &former.company_id,
-        product: &former.product_id,
-        credits: former.credits,
-        usd: former.usd,
-        discount_percent: former.discount_percent,
-        original_credits: former.original_credits,
-        validity: Validity {
-            from,
-            to: former.validity.to,
-        },
-        created_by: &former.created_by,
-    };
-    prices::insert(write, &again, now).await?;
+/// Says why a price cannot be asked for so: another one begins with it or before it ends, or on the way from where it began before.
+fn check_room(
+    others: &[Price],
+    price: &PriceId,
+    asked: Validity,
+    was: Timestamp,
+) -> Result<(), &'static str> {
+    let way = was.min(asked.from)..was.max(asked.from);
+    let others = others.iter().filter(|other| other.id != *price);
+    for begins in others.map(|other| other.validity.from) {
+        if begins == asked.from {
+            return Err("another price begins at the same instant");
+        }
+        if way.contains(&begins) {
+            return Err("another price begins in between: change or remove that one first");
+        }
+        if begins > asked.from && asked.to.is_some_and(|to| begins < to) {
+            return Err("another price begins before this one ends");
+        }
+    }
     Ok(())
 }
 
-/// Moves a planned price: the one before it ends where it begins, and it ends at the latest where the next one begins.
-pub async fn shift(
-    write: &mut Write,
-    price: &Price,
-    asked: Validity,
-    now: Timestamp,
-) -> Result<Validity, Problem> {
-    let others = prices::holding_from(write, &price.product_id, now).await?;
-    let others = || others.iter().filter(|other| other.id != price.id);
-    let next = others()
-        .find(|other| other.validity.from > price.validity.from)
-        .map(|other| other.validity.from);
-    let moved = Validity {
-        from: asked.from,
-        to: asked.to.or(next),
-    };
-    if moved.to.is_some_and(|to| to <= moved.from) {
-        return Err(Problem::invalid(
-            "effective_to",
-            "must be after effective_from",
-        ));
-    }
-    if let (Some(next), Some(to)) = (next, moved.to)
-        && next < to
-    {
-        return Err(overlap("another price begins before this one ends"));
-    }
-    if let Some(before) = others().find(|other| other.validity.to == Some(price.validity.from)) {
-        if before.validity.from >= moved.from {
-            return Err(overlap("another price begins later than that"));
-        }
-        prices::end_at(write, before, moved.from, now).await?;
-    }
-    Ok(moved)
+fn stored(rows: Vec<Price>, id: &PriceId) -> Result<Price, Problem> {
+    let row = rows.into_iter().find(|row| row.id == *id);
+    row.ok_or_else(|| Problem::internal("a price that was asked for never holds"))
 }
 
-fn overlap(message: &'static str) -> Problem {
-    Problem::of(PRICE_OVERLAP, message)
+/// The prices of a product that still matter.
+struct Timeline {
+    now: Timestamp,
+    /// Rows that hold now or later, in the order of time.
+    stored: Vec<Price>,
+    /// What was asked for and may hold now or later: planned prices, the one that holds, and those that are under it.
+    asked: Vec<Price>,
+}
+
+impl Timeline {
+    async fn read(
+        db: &mut AnyConnection,
+        product: &str,
+        now: Timestamp,
+    ) -> Result<Timeline, StoreError> {
+        let stored = prices::holding_from(db, product, now).await?;
+        let planned = stored.iter().filter(|row| row.validity.is_future(now));
+        let mut asked: Vec<Price> = planned
+            .filter(|row| row.resumes.is_none())
+            .cloned()
+            .collect();
+        if let Some(holds) = held(&stored, now) {
+            // Whatever the rows before it say: nobody has asked for another one just now.
+            asked.push(Price {
+                id: holds.source().clone(),
+                ..holds.clone()
+            });
+            if holds.ends_at.is_some() {
+                asked.extend(prices::under(db, holds, now).await?);
+            }
+        }
+        Ok(Timeline { now, stored, asked })
+    }
+
+    /// Has the price end then that ends where this one comes again.
+    async fn end_before(
+        &mut self,
+        write: &mut Write,
+        again: &Price,
+        at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let ends = |row: &&Price| row.validity.to == Some(again.validity.from);
+        let Some(source) = self.stored.iter().find(ends).map(Price::source).cloned() else {
+            return Ok(());
+        };
+        // Also where it holds no more: it would be taken for one that has not ended.
+        prices::ask_end(write, &again.product_id, &source, at, self.now).await?;
+        let rows = self.stored.iter_mut().chain(&mut self.asked);
+        for row in rows.filter(|row| row.id == source) {
+            row.ends_at = at;
+        }
+        Ok(())
+    }
+
+    /// What holds when, as places in what was asked for.
+    fn holding(&self) -> Vec<(usize, Validity)> {
+        let asked: Vec<Validity> = self.asked.iter().map(Price::asked).collect();
+        holding(&asked, self.now)
+    }
+
+    /// Refuses, with this code, more planned prices than there were, if they are too many.
+    fn check_planned(&self, refusal: Refusal) -> Result<(), Problem> {
+        let (stored, holding) = (self.stored.iter(), self.holding());
+        let before = stored.filter(|row| row.validity.is_future(self.now));
+        let after = holding
+            .iter()
+            .filter(|(_, validity)| validity.is_future(self.now));
+        let (before, after) = (before.count(), after.count());
+        if after <= before.max(PLANNED_MAX) {
+            return Ok(());
+        }
+        let message =
+            format!("a product has at most {PLANNED_MAX} planned prices: delete some first");
+        Err(Problem::of(refusal, message))
+    }
+
+    /// The rows of what holds when: those that there are, as far as they still say it, and new ones.
+    fn cut(&self) -> Vec<Price> {
+        let holds = held(&self.stored, self.now);
+        let is_spare = |row: &&Price| {
+            row.resumes.is_some()
+                && row.validity.is_future(self.now)
+                && self.asked.iter().all(|asked| asked.id != row.id)
+        };
+        let mut spare: Vec<&Price> = self.stored.iter().filter(is_spare).collect();
+        let mut rows = Vec::new();
+        for (place, validity) in self.holding() {
+            let Some(asked) = self.asked.get(place) else {
+                continue;
+            };
+            // What holds already goes on.
+            if let Some(holds) = holds
+                && validity.from == self.now
+                && asked.id == *holds.source()
+            {
+                let (from, to) = (holds.validity.from, validity.to);
+                rows.push(Price {
+                    validity: Validity { from, to },
+                    ends_at: asked.ends_at,
+                    ..holds.clone()
+                });
+                continue;
+            }
+            if validity.from == asked.validity.from {
+                rows.push(Price {
+                    validity,
+                    ..asked.clone()
+                });
+                continue;
+            }
+            let mut row = Price {
+                id: PriceId::generate(),
+                validity,
+                resumes: Some(asked.id.clone()),
+                created_at: self.now,
+                updated_at: self.now,
+                ..asked.clone()
+            };
+            let is_of = |spare: &&Price| *spare.source() == asked.id;
+            let is_same = |spare: &&Price| is_of(spare) && spare.validity.from == validity.from;
+            let same = spare.iter().position(is_same);
+            let found = same.or_else(|| spare.iter().position(is_of));
+            if let Some(found) = found {
+                let spare = spare.remove(found);
+                row.id = spare.id.clone();
+                (row.created_at, row.updated_at) = (spare.created_at, spare.updated_at);
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// Writes what holds when, and tells it.
+    async fn store(self, write: &mut Write) -> Result<Vec<Price>, StoreError> {
+        let mut rows = self.cut();
+        for row in &mut rows {
+            match self.stored.iter().find(|stored| stored.id == row.id) {
+                Some(stored) if *stored == *row => {}
+                Some(_) => {
+                    row.updated_at = self.now;
+                    prices::update(write, row, self.now).await?;
+                }
+                None => prices::add(write, row).await?,
+            }
+        }
+        for gone in &self.stored {
+            if rows.iter().any(|row| row.id == gone.id) {
+                continue;
+            }
+            match gone.validity.is_future(self.now) {
+                true => prices::delete(write, gone).await?,
+                false => prices::end_at(write, gone, self.now, self.now).await?,
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The row that holds now.
+fn held(stored: &[Price], now: Timestamp) -> Option<&Price> {
+    stored.iter().rfind(|row| row.validity.contains(now))
 }

@@ -8,7 +8,6 @@ use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Number;
-use souk_domain::prices::Validity;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
 use souk_store::prices;
@@ -18,8 +17,10 @@ pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{c
     .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}", "update_endpoint_price")
     .about("Prices", "Change a price that has not begun")
     .notes(
-        "The price before it ends where this one begins. A discount that gets another amount is a price like any other: `discount_percent` and \
-         `original_price_credits` are `null` then. A price that has begun is history: 409 `INVALID_STATE`.",
+        "The price before it ends where this one begins, and holds again after `effective_to`, as after a discount: 400 where there is none before. \
+         It passes no other price that was planned, and none begins before it ends: 409 `PRICE_OVERLAP`. A discount that gets another amount is a \
+         price like any other: `discount_percent` and `original_price_credits` are `null` then. A price that has begun is history: 409 \
+         `INVALID_STATE`.",
     )
     .needs(Role::DataEngineer, Permission::Write)
     .refuses(&[PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
@@ -33,7 +34,7 @@ pub struct PricePatch {
     price_credits: Option<i64>,
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_from: Option<Timestamp>,
-    /// `null` clears it: then the price holds until the next one.
+    /// Then the price before holds again. `null` clears it: then the price holds until the next one.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_to: Patch<Timestamp>,
@@ -62,32 +63,34 @@ pub async fn update_price(
             priced.lock_own(write, &caller).await?;
             let now = api.app().clock.now();
             let price = prices::get(write, caller.company(), priced.product.id(), &id).await?;
-            let mut price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
-            if !price.validity.is_future(now) {
+            let before = price.ok_or_else(|| priced.no_price(id.as_str()))?;
+            if !before.validity.is_future(now) {
                 return Err(Problem::state(
                     "begun",
                     "a price that has begun cannot be changed; set another one",
                 ));
             }
+            let mut after = before.clone();
             if let Some((credits, usd)) = amount {
                 // The discount was another amount's.
-                if credits != price.credits {
-                    (price.discount_percent, price.original_credits) = (None, None);
+                if credits != after.credits {
+                    (after.discount_percent, after.original_credits) = (None, None);
                 }
-                (price.credits, price.usd) = (credits, usd);
+                (after.credits, after.usd) = (credits, usd);
             }
-            let to = match body.effective_to {
-                Patch::Absent => price.validity.to,
-                Patch::Null => None,
-                Patch::Value(at) => Some(at),
-            };
-            let asked = Validity {
-                from: from.map_or(price.validity.from, |at| at.max(now)),
-                to,
-            };
-            price.validity = timeline::shift(write, &price, asked, now).await?;
-            prices::update(write, &price, now).await?;
-            price.updated_at = now;
+            if let Some(from) = from {
+                after.validity.from = from.max(now);
+            }
+            match body.effective_to {
+                Patch::Absent => {}
+                Patch::Null => after.ends_at = None,
+                Patch::Value(at) => after.ends_at = Some(at),
+            }
+            // The former price that holds again is a wish of its own, once more is said of it than when.
+            if amount.is_some() || body.effective_to != Patch::Absent {
+                after.resumes = None;
+            }
+            let price = timeline::change(write, &before, after, now).await?;
             Ok(Data(PriceOut::at(price, now)))
         })
         .await

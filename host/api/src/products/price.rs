@@ -1,12 +1,12 @@
 //! A price given with its endpoint: the same as one given by itself.
 
-use crate::prices::timeline::check_history;
+use crate::prices::timeline::{check_history, place};
 use crate::refusals::CONFLICT;
 use crate::{Caller, Problem};
 use souk_domain::money::Credits;
 use souk_domain::prices::Validity;
 use souk_domain::time::Timestamp;
-use souk_store::prices::{self, NewPrice};
+use souk_store::prices::{self, NewPrice, Price};
 use souk_store::{AnyConnection, Write};
 
 /// Refuses what [`set`] would refuse now: for whoever has to ask a source before.
@@ -18,7 +18,7 @@ pub async fn check(
 ) -> Result<(), Problem> {
     let now = caller.now();
     match prices::active(db, product, now).await? {
-        Some(current) if current.credits != credits => {
+        Some(current) if !is_so(&current, credits) => {
             check_history(db, product, now, CONFLICT).await
         }
         _ => Ok(()),
@@ -33,20 +33,10 @@ pub async fn set(
     credits: Credits,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    let holding = prices::holding_from(write, product, now).await?;
-    let current = holding.iter().find(|price| price.validity.contains(now));
-    if let Some(current) = current {
-        if current.credits == credits {
-            return Ok(());
-        }
-        check_history(write, product, now, CONFLICT).await?;
-        prices::end_at(write, current, now, now).await?;
+    let current = prices::active(write, product, now).await?;
+    if current.is_some_and(|current| is_so(&current, credits)) {
+        return Ok(());
     }
-    let planned = holding
-        .iter()
-        .map(|price| price.validity.from)
-        .filter(|from| *from > now)
-        .min();
     let new = NewPrice {
         company: caller.company(),
         product,
@@ -56,10 +46,15 @@ pub async fn set(
         original_credits: None,
         validity: Validity {
             from: now,
-            to: planned,
+            to: None,
         },
         created_by: caller.actor().as_str(),
     };
-    prices::insert(write, &new, now).await?;
+    place(write, &new, now, CONFLICT).await?;
     Ok(())
+}
+
+/// Whether it costs that already. A discount that ends does not: what comes again behind it costs something else.
+fn is_so(current: &Price, credits: Credits) -> bool {
+    current.credits == credits && current.ends_at.is_none()
 }

@@ -304,6 +304,10 @@ async fn prices(witness: &mut Witness, company: &CompanyId, asset: &AssetId) {
         .await;
     let end = async |write: &mut Write| prices::end_at(write, &price, after(9), NOW).await;
     witness.of("prices::end_at", end).await;
+    let ask = async |write: &mut Write| {
+        prices::ask_end(write, asset.as_str(), &price.id, Some(after(19)), NOW).await
+    };
+    witness.of("prices::ask_end", ask).await;
     witness
         .of("prices::delete", async |write| {
             prices::delete(write, &price).await

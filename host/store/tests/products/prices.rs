@@ -1,13 +1,15 @@
 //! Prices of products: which one holds, and what those that have ended cost.
 
-use crate::support::stores;
+use crate::support::{open, stores};
 use crate::{NOW, after, both, company};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
 use souk_domain::products::ProductStatus;
+use souk_domain::time::Timestamp;
 use souk_store::prices::{self, NewPrice};
 use souk_store::{Db, StoreError, marketplace, products};
+use sqlx::{AssertSqlSafe, Executor};
 use std::time::{Duration, Instant};
 
 /// When the price of [`priced`] begins that is planned.
@@ -151,6 +153,89 @@ async fn prices_hold_when_it_is_their_time() {
         for (since, now, expected) in [(-5, 0, 5), (-5, -1, 4), (-100, 0, 20), (0, 2_000, 0)] {
             let ended = prices::ended_since(&mut read, id, after(since), after(now)).await;
             assert_eq!(ended.unwrap(), expected, "{} {since} {now}", store.name);
+        }
+    }
+}
+
+/// In a store from before it was written which prices end by themselves, discounts that run and are planned are known, and so is the price behind each; what
+/// was planned by somebody stays that, also where it costs the same.
+#[tokio::test]
+async fn discounts_of_yesterdays_store_are_known() {
+    const BACK: &str = "
+        DROP TABLE prices;
+        CREATE TABLE prices (
+            price_id               TEXT     NOT NULL PRIMARY KEY,
+            company_id             TEXT     NOT NULL,
+            product_id             TEXT     NOT NULL,
+            price_credits          BIGINT   NOT NULL,
+            price_cents            BIGINT   NOT NULL,
+            discount_percent       BIGINT,
+            original_price_credits BIGINT,
+            effective_from         BIGINT   NOT NULL,
+            effective_to           BIGINT,
+            created_by             TEXT     NOT NULL,
+            created_at             BIGINT   NOT NULL,
+            updated_at             BIGINT   NOT NULL
+        );
+        DELETE FROM schema_migrations WHERE version = 60;";
+    /// Product, credits, begin, end, when it was written; and what is known of it: its end, and the row that it is again.
+    type Row = (
+        &'static str,
+        i64,
+        i64,
+        Option<i64>,
+        i64,
+        Option<i64>,
+        Option<usize>,
+    );
+    const ROWS: [Row; 11] = [
+        ("runs", 10, 1, Some(5), 1, None, None),
+        ("runs", 5, 5, Some(50), 5, Some(50), None),
+        ("runs", 10, 50, None, 5, None, Some(0)),
+        ("planned", 10, 1, Some(20), 1, None, None),
+        ("planned", 5, 20, Some(50), 6, Some(50), None),
+        ("planned", 10, 50, None, 6, None, Some(3)),
+        ("asked", 10, 1, Some(5), 1, None, None),
+        ("asked", 5, 5, Some(50), 5, None, None),
+        ("asked", 10, 50, None, 7, None, None),
+        ("gap", 3, 20, Some(30), 1, Some(30), None),
+        ("gap", 4, 40, None, 2, None, None),
+    ];
+    for store in stores().await {
+        let owner = company(&store.db, "acme").await;
+        let mut sql = BACK.to_owned();
+        for (number, (product, credits, from, to, at, ..)) in ROWS.iter().enumerate() {
+            let to = to.map_or("NULL".to_owned(), |to| to.to_string());
+            sql += &format!(
+                "INSERT INTO prices (price_id, company_id, product_id, price_credits, price_cents, effective_from, effective_to, created_by,
+                                     created_at, updated_at)
+                 VALUES ('prc_{number}', '{owner}', '{product}', {credits}, {credits} * 50, {from}, {to}, 'key_1', {at}, {at});"
+            );
+        }
+        let write = store.db.write(async |tx| -> Result<_, StoreError> {
+            let run = (&mut **tx).execute(sqlx::raw_sql(AssertSqlSafe(sql.clone())));
+            run.await.unwrap();
+            Ok(())
+        });
+        write.await.unwrap();
+        store.db.close().await;
+        let db = open(&store.url).await;
+        let mut read = db.read().await.unwrap();
+        for product in ["runs", "planned", "asked", "gap"] {
+            let start = Timestamp::from_micros(0);
+            let all = prices::holding_from(&mut read, product, start).await;
+            let known = all.unwrap().into_iter().map(|price| {
+                let resumes = price.resumes.map(|id| id.to_string());
+                (price.ends_at.map(Timestamp::micros), resumes)
+            });
+            let expected = ROWS.iter().filter(|row| row.0 == product);
+            let expected = expected.map(|row| (row.5, row.6.map(|row| format!("prc_{row}"))));
+            assert_eq!(
+                known.collect::<Vec<_>>(),
+                expected.collect::<Vec<_>>(),
+                "{} {product}",
+                store.name
+            );
         }
     }
 }

@@ -86,6 +86,8 @@ pub(super) const PRICES: Table = Table {
             ("original_price_credits", AsIs),
             ("effective_from", Time),
             ("effective_to", Time),
+            ("ends_at", Time),
+            ("resumes", AsIs),
             ("created_by", AsIs),
             ("created_at", Not),
             ("updated_at", Not),
