@@ -175,17 +175,15 @@ async fn a_column_that_was_lost_is_named() {
 
     let more = json!({"fields": [{"name": "id"}, {"name": "name"}, {"name": "price"}]});
     let told = stall.refuses(&stall.endpoint, more).await;
-    assert!(told.contains("(\"name\" is missing)"), "{told}");
+    assert!(told.contains("no such column: \"name\""), "{told}");
     let publish = format!("{}/publish", stall.endpoint);
     let refused = seller.client.post(&publish, json!({})).await;
     let refused = refused.expect_error(409, "INVALID_STATE");
     assert_eq!(refused.text("/error/details/test_error"), told);
     let tried = seller.client.get(&format!("{}/test", stall.endpoint)).await;
     let tried = tried.expect_error(502, "SOURCE_ERROR");
-    assert_eq!(
-        tried.text("/error/details/source_message"),
-        "\"name\" is missing"
-    );
+    let said = tried.text("/error/details/source_message");
+    assert!(said.starts_with("no such column: \"name\""), "{said}");
     // Buyers need not know what the source calls its columns.
     let page = stall.reader.get(&stall.pages).await;
     let page = page.expect_error(502, "SOURCE_ERROR");

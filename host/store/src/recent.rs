@@ -90,13 +90,13 @@ impl Noted {
 #[derive(Default)]
 pub(crate) struct Unpruned(HashMap<CompanyId, usize>);
 
-// A run whose charge fails was noted before it, and is noted again with its record.
+// A run whose charge fails was noted before it, and is noted again, as one that failed, with its record.
 static INSERT: Bulk = Bulk::new(
     "INSERT INTO recent_executions (seller_id, started_at, execution_id, failed)
      SELECT column1, column2, column3, column4",
     4,
     "WHERE column1 IS NOT NULL
-     ON CONFLICT (seller_id, started_at, execution_id) DO NOTHING",
+     ON CONFLICT (seller_id, started_at, execution_id) DO UPDATE SET failed = excluded.failed",
 );
 
 /// Writes what was noted, and deletes what became too old.
@@ -105,10 +105,18 @@ pub(crate) async fn write(
     noted: Noted,
     unpruned: &mut Unpruned,
 ) -> Result<(), StoreError> {
-    let notes = noted.sellers.iter();
-    let rows: Vec<(&CompanyId, &Note)> = notes
-        .flat_map(|(seller, notes)| notes.runs.iter().map(move |note| (seller, note)))
-        .collect();
+    let mut rows: Vec<(&CompanyId, &Note)> = Vec::new();
+    for (seller, notes) in &noted.sellers {
+        // No statement changes a row twice.
+        let mut last: HashMap<&ExecutionId, &Note> = HashMap::new();
+        for note in &notes.runs {
+            let known = last.entry(&note.id).or_insert(note);
+            if note.failed {
+                *known = note;
+            }
+        }
+        rows.extend(last.into_values().map(|note| (seller, note)));
+    }
     for rows in rows.chunks(ROWS_PER_COMMIT) {
         db.write(async |write| {
             let mut script = Script::new(Style::Separate);
