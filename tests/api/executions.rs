@@ -130,7 +130,7 @@ async fn parameters_beside_params_are_refused_and_free() {
         (json!({"team": "Celtic"}), "team"),
         (json!({"params": {}, "team": "Celtic"}), "team"),
         (json!({"param": {"team": "Celtic"}}), "param"),
-        (json!({"parms": {"team": "Celtic"}}), "parms"),
+        (json!({"Params": {"team": "Celtic"}}), "Params"),
         (json!({"parameters": {"team": "Celtic"}}), "parameters"),
     ] {
         let refused = buyer.client.post(&path, body).await;

@@ -6,7 +6,7 @@ use crate::fields::Fields;
 use crate::lists::{Listed, Part};
 use crate::search::{self, Order, Wanted};
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
-use souk_domain::money::{Credits, UsdCents};
+use souk_domain::money::Credits;
 use souk_domain::products::ProductType;
 use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
@@ -36,7 +36,7 @@ pub struct Listing {
     /// Of an endpoint: its published columns, and what the last test learnt of them.
     pub fields: Option<String>,
     pub learned: Option<String>,
-    pub price: Option<(Credits, UsdCents)>,
+    pub price: Option<Credits>,
     /// The reader's active purchase, and the endpoint key that was provisioned for it.
     pub purchase: Option<(PurchaseId, Option<KeyId>)>,
     pub published_at: Option<Timestamp>,
@@ -55,11 +55,6 @@ static LISTINGS: Bulk = Bulk::new(
              WHERE r.product_id = p.id AND r.effective_from <= v.column3 AND COALESCE(r.effective_to, 9223372036854775807) > v.column3
              ORDER BY r.effective_from DESC
              LIMIT 1) AS price_credits,
-            (SELECT r.price_cents
-             FROM prices r
-             WHERE r.product_id = p.id AND r.effective_from <= v.column3 AND COALESCE(r.effective_to, 9223372036854775807) > v.column3
-             ORDER BY r.effective_from DESC
-             LIMIT 1) AS price_cents,
             b.purchase_id, b.endpoint_key_id",
     3,
     "JOIN products p ON p.id = v.column1
@@ -177,10 +172,7 @@ fn first_day(now: Timestamp) -> Timestamp {
 fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
     let price = match row.number_opt("price_credits")? {
         None => None,
-        Some(_) => Some((
-            row.credits("price_credits")?,
-            UsdCents::new(row.number("price_cents")?),
-        )),
+        Some(_) => Some(row.credits("price_credits")?),
     };
     let purchase = match row.id_opt("purchase_id")? {
         None => None,

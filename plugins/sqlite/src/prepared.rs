@@ -523,7 +523,7 @@ mod tests {
         for (text, name) in [
             (r#"SELECT "few" FROM t"#, "few"),
             (r#"SELECT a FROM t ORDER BY "gone""#, "gone"),
-            (r#"SELECT size FROM v WHERE "sise" = 'few'"#, "sise"),
+            (r#"SELECT size FROM v WHERE "sizes" = 'few'"#, "sizes"),
             (r#"SELECT "b ""d" FROM t"#, "b \"d"),
         ] {
             let error = run(text, &[]).unwrap_err();

@@ -144,6 +144,7 @@ pub struct AssetOut {
     pub status: &'static str,
     #[schema(minimum = 0)]
     pub price_credits: Option<i64>,
+    /// What these credits are: a price of 1.20 is paid with three, which are 1.50.
     #[schema(value_type = Option<Usd>)]
     pub price_usd: Option<Number>,
     /// What its owner saved of the source behind it; shown to the owner when the asset is read by itself.
@@ -269,7 +270,7 @@ impl Offered for AssetId {
             allow_ai_training: written.allow_ai_training,
             status: row.status.as_str(),
             price_credits: price.map(|price| price.credits.get()),
-            price_usd: price.map(|price| usd(price.usd)),
+            price_usd: price.map(|price| usd(price.credits.cents())),
             created_at: row.created_at,
             updated_at: row.updated_at,
             published_at: row.published_at,

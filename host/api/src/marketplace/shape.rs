@@ -42,6 +42,7 @@ pub struct ProductOut {
     /// Null: not priced yet, so it cannot be called yet.
     #[schema(minimum = 0)]
     price_credits: Option<i64>,
+    /// What these credits are: a price of 1.20 is paid with three, which are 1.50.
     #[schema(value_type = Option<Usd>)]
     price_usd: Option<Number>,
     /// Of an asset.
@@ -147,8 +148,8 @@ impl ProductOut {
             use_case_ids: labels.use_case_ids,
             tags: labels.tags,
             billing_unit: listing.product_type.billing_unit(),
-            price_credits: listing.price.map(|(credits, _)| credits.get()),
-            price_usd: listing.price.map(|(_, cents)| usd(cents)),
+            price_credits: listing.price.map(Credits::get),
+            price_usd: listing.price.map(|credits| usd(credits.cents())),
             result_type: listing.result_type,
             preview_available: listing.has_sample,
             ai_training: AiTraining {

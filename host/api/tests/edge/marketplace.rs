@@ -48,7 +48,7 @@ async fn a_product_says_what_may_be_done_with_it() {
         ("/data/billing_unit", json!("execution")),
         ("/data/company/handle", json!("acme")),
         ("/data/price_credits", json!(3)),
-        ("/data/price_usd", json!(1.2)),
+        ("/data/price_usd", json!(1.5)),
         ("/data/result_type", json!("number")),
         ("/data/ai_training/allowed", json!(true)),
         ("/data/terms/resale", json!(false)),
