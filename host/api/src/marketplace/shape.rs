@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Number;
 use souk_app::definition::Field;
 use souk_app::products::Learned;
+use souk_domain::money::Credits;
 use souk_domain::products::ProductType;
 use souk_domain::time::Timestamp;
 use souk_store::marketplace::{Listing, Stats};

@@ -70,7 +70,7 @@ pub async fn create_purchase(
                 buyer: caller.company(),
                 seller: &offer.company_id,
                 product: &product,
-                credits: offer.price.map_or(Credits::ZERO, |(credits, _)| credits),
+                credits: offer.price.unwrap_or(Credits::ZERO),
                 ai_training_allowed: offer.ai_training_allowed,
                 accepted_by: caller.actor().as_str(),
             };
