@@ -121,7 +121,12 @@ impl<'a> Run<'a> {
 
     /// Step five after a failure, which is recorded.
     pub fn fail(&self, cause: Cause) -> Failure {
-        let cause = late(&self.sold, self.started.elapsed(), cause);
+        self.fail_after(self.started.elapsed(), cause)
+    }
+
+    /// The same of a run that took so long.
+    fn fail_after(&self, elapsed: Duration, cause: Cause) -> Failure {
+        let cause = late(&self.sold, elapsed, cause);
         let failure = failure(&self.sold, self.payer, &self.execution, cause);
         // It may be in the books, as a success.
         if matches!(failure.cause, Cause::ChargeInDoubt(_)) {
@@ -131,7 +136,7 @@ impl<'a> Run<'a> {
             code: failure.class().as_str().into(),
             blame: failure.cause.blame().as_str().into(),
         };
-        let (sold, elapsed) = (&self.sold, self.started.elapsed());
+        let sold = &self.sold;
         let record = Record {
             price: self.charge.price().cloned(),
             ..record(
@@ -167,9 +172,10 @@ impl<'a> Run<'a> {
             _ => None,
         };
         let (sold, payer) = (&self.sold, self.payer);
+        // What the store takes is not the product's time.
         let purchase = settle::purchase(self.app, &self.charge, payer, sold)
             .await
-            .map_err(|cause| self.fail(cause))?;
+            .map_err(|cause| self.fail_after(elapsed, cause))?;
         let settled = self.charge.settled(purchase);
         let body = render(&About {
             execution: &self.execution,
@@ -205,7 +211,9 @@ impl<'a> Run<'a> {
         let kept = self.keeps_answer.then_some(body.as_slice());
         let charge = self.charge.take();
         if let Some(booking) = settle::book(self.app, charge, payer, &ended, record, kept) {
-            booking.await.map_err(|cause| self.fail(cause))?;
+            booking
+                .await
+                .map_err(|cause| self.fail_after(elapsed, cause))?;
         }
         Ok(body)
     }

@@ -115,7 +115,7 @@ async fn add_up(write: &mut Write, company: &CompanyId, month: Month) -> Result<
                                                  WHERE company_id = $1 AND day > $2 AND day < $3
                                                  ORDER BY day
                                                  LIMIT $4)
-         RETURNING product_id, product_type, seller_id, succeeded, failed, failed_by_caller, credits, rows_returned, duration_us",
+         RETURNING product_id, product_type, seller_id, succeeded, failed, excused, credits, rows_returned, duration_us",
     )
     .bind(company.as_str())
     .bind(month.first.micros())
@@ -139,7 +139,7 @@ async fn add_up(write: &mut Write, company: &CompanyId, month: Month) -> Result<
         sum.add(&DayCounts {
             succeeded: row.number("succeeded")?,
             failed: row.number("failed")?,
-            failed_by_caller: row.number("failed_by_caller")?,
+            excused: row.number("excused")?,
             credits: row.number("credits")?,
             rows: row.number("rows_returned")?,
             duration_us: row.number("duration_us")?,

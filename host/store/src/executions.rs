@@ -62,8 +62,8 @@ impl Ended<'_> {
     }
 }
 
-/// What a failure's `blame` is when it was for what the caller sent.
-const BLAMED_CALLER: &str = "caller";
+/// What a failure's `blame` is when it says nothing of what was called: it was for what the caller sent, or for this host's own reasons.
+const EXCUSES: [&str; 2] = ["caller", "host"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
@@ -180,8 +180,8 @@ pub(crate) struct DayKey {
 pub(crate) struct DayCounts {
     pub succeeded: i64,
     pub failed: i64,
-    /// Of the failed ones.
-    pub failed_by_caller: i64,
+    /// Of the failed ones, those that say nothing of what was called.
+    pub excused: i64,
     pub credits: i64,
     pub rows: i64,
     pub duration_us: i64,
@@ -205,7 +205,7 @@ impl DayCounts {
             Outcome::Succeeded => self.succeeded += 1,
             Outcome::Failed { blame, .. } => {
                 self.failed += 1;
-                self.failed_by_caller += i64::from(blame == BLAMED_CALLER);
+                self.excused += i64::from(EXCUSES.contains(&&**blame));
             }
         }
         self.credits += credits.get();
@@ -216,7 +216,7 @@ impl DayCounts {
     pub(crate) fn add(&mut self, other: &DayCounts) {
         self.succeeded += other.succeeded;
         self.failed += other.failed;
-        self.failed_by_caller += other.failed_by_caller;
+        self.excused += other.excused;
         self.credits += other.credits;
         self.rows += other.rows;
         self.duration_us += other.duration_us;
@@ -224,14 +224,14 @@ impl DayCounts {
 }
 
 static ADD_DAYS: Bulk = Bulk::new(
-    "INSERT INTO usage_days (company_id, day, product_id, product_type, seller_id, succeeded, failed, failed_by_caller, credits, rows_returned, duration_us)
+    "INSERT INTO usage_days (company_id, day, product_id, product_type, seller_id, succeeded, failed, excused, credits, rows_returned, duration_us)
      SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11",
     11,
     "WHERE column1 IS NOT NULL
      ON CONFLICT (company_id, day, product_id) DO UPDATE
      SET succeeded = usage_days.succeeded + excluded.succeeded,
          failed = usage_days.failed + excluded.failed,
-         failed_by_caller = usage_days.failed_by_caller + excluded.failed_by_caller,
+         excused = usage_days.excused + excluded.excused,
          credits = usage_days.credits + excluded.credits,
          rows_returned = usage_days.rows_returned + excluded.rows_returned,
          duration_us = usage_days.duration_us + excluded.duration_us",
@@ -249,7 +249,7 @@ pub(crate) fn add_days(script: &mut Script, days: &[(DayKey, DayCounts)]) {
             .text(key.map(|key| key.seller.as_str()))
             .number(counts.map(|counts| counts.succeeded))
             .number(counts.map(|counts| counts.failed))
-            .number(counts.map(|counts| counts.failed_by_caller))
+            .number(counts.map(|counts| counts.excused))
             .number(counts.map(|counts| counts.credits))
             .number(counts.map(|counts| counts.rows))
             .number(counts.map(|counts| counts.duration_us));

@@ -120,8 +120,8 @@ pub struct Stats {
     /// In the last 30 days.
     pub succeeded: i64,
     pub failed: i64,
-    /// Of the failed ones, for what their caller sent.
-    pub failed_by_caller: i64,
+    /// Of the failed ones, for what their caller sent or the host's own reasons.
+    pub excused: i64,
     pub duration_us: i64,
 }
 
@@ -130,7 +130,7 @@ static STATS: Bulk = Bulk::new(
             (SELECT COUNT(*) FROM purchases p WHERE p.product_id = v.column1 AND p.status = 'active') AS buyers,
             CAST(COALESCE(SUM(d.succeeded), 0) AS BIGINT) AS succeeded,
             CAST(COALESCE(SUM(d.failed), 0) AS BIGINT) AS failed,
-            CAST(COALESCE(SUM(d.failed_by_caller), 0) AS BIGINT) AS failed_by_caller,
+            CAST(COALESCE(SUM(d.excused), 0) AS BIGINT) AS excused,
             CAST(COALESCE(SUM(d.duration_us), 0) AS BIGINT) AS duration_us",
     2,
     "LEFT JOIN usage_days d ON d.product_id = v.column1 AND d.day >= v.column2 AND d.company_id <> d.seller_id
@@ -157,7 +157,7 @@ pub async fn stats(
             buyers: row.number("buyers")?,
             succeeded: row.number("succeeded")?,
             failed: row.number("failed")?,
-            failed_by_caller: row.number("failed_by_caller")?,
+            excused: row.number("excused")?,
             duration_us: row.number("duration_us")?,
         };
         Ok((row.text("product_id")?, stats))

@@ -211,8 +211,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
     (
         59,
-        "failed by caller",
-        include_str!("../migrations/0059_failed_by_caller.sql"),
+        "excused",
+        include_str!("../migrations/0059_excused.sql"),
     ),
     (
         60,

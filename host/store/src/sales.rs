@@ -31,8 +31,8 @@ pub struct Sold {
     pub requests: i64,
     /// Runs of either that failed, which cost nothing.
     pub failed: i64,
-    /// Of these, for what their caller sent.
-    pub failed_by_caller: i64,
+    /// Of these, for what their caller sent or the host's own reasons.
+    pub excused: i64,
     /// Of all runs together.
     pub duration_us: i64,
     /// Companies for which a run succeeded.
@@ -65,7 +65,7 @@ impl Sold {
 
     /// The runs that a success rate is of: those that what was sold could have answered.
     pub fn answerable(&self) -> i64 {
-        self.succeeded() + self.failed - self.failed_by_caller
+        self.succeeded() + self.failed - self.excused
     }
 }
 
@@ -75,7 +75,7 @@ macro_rules! sums {
         "CAST(COALESCE(SUM(CASE WHEN d.product_type = 'asset' THEN d.succeeded ELSE 0 END), 0) AS BIGINT) AS executions,
          CAST(COALESCE(SUM(CASE WHEN d.product_type = 'endpoint' THEN d.succeeded ELSE 0 END), 0) AS BIGINT) AS requests,
          CAST(COALESCE(SUM(d.failed), 0) AS BIGINT) AS failed,
-         CAST(COALESCE(SUM(d.failed_by_caller), 0) AS BIGINT) AS failed_by_caller,
+         CAST(COALESCE(SUM(d.excused), 0) AS BIGINT) AS excused,
          CAST(COALESCE(SUM(d.duration_us), 0) AS BIGINT) AS duration_us,
          CAST(COALESCE(SUM(d.credits), 0) AS BIGINT) AS charged,
          COUNT(DISTINCT CASE WHEN d.succeeded > 0 THEN d.company_id END) AS buyers"
@@ -134,7 +134,7 @@ fn runs(row: &AnyRow) -> Result<Sold, StoreError> {
         executions: row.number("executions")?,
         requests: row.number("requests")?,
         failed: row.number("failed")?,
-        failed_by_caller: row.number("failed_by_caller")?,
+        excused: row.number("excused")?,
         duration_us: row.number("duration_us")?,
         buyers: row.number("buyers")?,
         charged_credits: row.number("charged")?,
@@ -391,13 +391,13 @@ pub async fn assets(
 ) -> Result<Listed<AssetSales>, StoreError> {
     const COLUMNS: &str = "a.id, a.name, a.status, CAST(COALESCE(u.succeeded, 0) AS BIGINT) AS executions, CAST(0 AS BIGINT) AS requests,
         CAST(COALESCE(u.failed, 0) AS BIGINT) AS failed,
-        CAST(COALESCE(u.failed_by_caller, 0) AS BIGINT) AS failed_by_caller, CAST(COALESCE(u.duration_us, 0) AS BIGINT) AS duration_us,
+        CAST(COALESCE(u.excused, 0) AS BIGINT) AS excused, CAST(COALESCE(u.duration_us, 0) AS BIGINT) AS duration_us,
         CAST(COALESCE(u.buyers, 0) AS BIGINT) AS buyers, CAST(COALESCE(u.charged, 0) AS BIGINT) AS charged,
         CAST(COALESCE(r.refunded, 0) AS BIGINT) AS refunded, CAST(COALESCE(b.succeeded, 0) AS BIGINT) AS former";
     const FROM: &str = "
         FROM products a
         LEFT JOIN (SELECT product_id, SUM(succeeded) AS succeeded, SUM(failed) AS failed,
-                          SUM(failed_by_caller) AS failed_by_caller, SUM(duration_us) AS duration_us, SUM(credits) AS charged, COUNT(DISTINCT CASE WHEN succeeded > 0 THEN company_id END) AS buyers
+                          SUM(excused) AS excused, SUM(duration_us) AS duration_us, SUM(credits) AS charged, COUNT(DISTINCT CASE WHEN succeeded > 0 THEN company_id END) AS buyers
                    FROM usage_days
                    WHERE seller_id = $1 AND day >= $2 AND day < $3 AND company_id <> seller_id
                    GROUP BY product_id) u ON u.product_id = a.id
@@ -418,7 +418,7 @@ pub async fn assets(
         AssetOrder::Buyers => "COALESCE(u.buyers, 0)",
         // Parts of a million, in whole numbers on both stores; what never ran comes after what always fails.
         AssetOrder::SuccessRate => {
-            "COALESCE(CAST(u.succeeded AS BIGINT) * 1000000 / NULLIF(CAST(u.succeeded + u.failed - u.failed_by_caller AS BIGINT), 0), -1)"
+            "COALESCE(CAST(u.succeeded AS BIGINT) * 1000000 / NULLIF(CAST(u.succeeded + u.failed - u.excused AS BIGINT), 0), -1)"
         }
         AssetOrder::Duration => {
             "COALESCE(CAST(u.duration_us AS BIGINT) / NULLIF(CAST(u.succeeded + u.failed AS BIGINT), 0), -1)"

@@ -18,12 +18,12 @@ use sqlx::any::AnyRow;
 pub struct Uses {
     pub succeeded: i64,
     pub failed: i64,
-    /// Of the failed ones, for what their caller sent.
-    pub failed_by_caller: i64,
+    /// Of the failed ones, for what their caller sent or the host's own reasons.
+    pub excused: i64,
     /// Of all these, by the seller itself.
     pub own_succeeded: i64,
     pub own_failed: i64,
-    pub own_failed_by_caller: i64,
+    pub own_excused: i64,
     /// Rows of released results.
     pub rows: i64,
     /// Of all runs together, and of them by the seller itself.
@@ -42,11 +42,11 @@ impl Uses {
 
     /// The runs that a success rate is of: those that the product could have answered.
     pub fn answerable(&self) -> i64 {
-        self.runs() - self.failed_by_caller
+        self.runs() - self.excused
     }
 
     pub fn own_answerable(&self) -> i64 {
-        self.own_runs() - self.own_failed_by_caller
+        self.own_runs() - self.own_excused
     }
 
     pub fn own_runs(&self) -> i64 {
@@ -69,10 +69,10 @@ macro_rules! sums {
     () => {
         "CAST(COALESCE(SUM(d.succeeded), 0) AS BIGINT) AS succeeded,
          CAST(COALESCE(SUM(d.failed), 0) AS BIGINT) AS failed,
-         CAST(COALESCE(SUM(d.failed_by_caller), 0) AS BIGINT) AS failed_by_caller,
+         CAST(COALESCE(SUM(d.excused), 0) AS BIGINT) AS excused,
          CAST(COALESCE(SUM(CASE WHEN d.company_id = d.seller_id THEN d.succeeded ELSE 0 END), 0) AS BIGINT) AS own_succeeded,
          CAST(COALESCE(SUM(CASE WHEN d.company_id = d.seller_id THEN d.failed ELSE 0 END), 0) AS BIGINT) AS own_failed,
-         CAST(COALESCE(SUM(CASE WHEN d.company_id = d.seller_id THEN d.failed_by_caller ELSE 0 END), 0) AS BIGINT) AS own_failed_by_caller,
+         CAST(COALESCE(SUM(CASE WHEN d.company_id = d.seller_id THEN d.excused ELSE 0 END), 0) AS BIGINT) AS own_excused,
          CAST(COALESCE(SUM(d.rows_returned), 0) AS BIGINT) AS rows_returned,
          CAST(COALESCE(SUM(d.duration_us), 0) AS BIGINT) AS duration_us,
          CAST(COALESCE(SUM(CASE WHEN d.company_id = d.seller_id THEN d.duration_us ELSE 0 END), 0) AS BIGINT) AS own_duration_us,
@@ -137,10 +137,10 @@ fn runs(row: &AnyRow) -> Result<Uses, StoreError> {
     Ok(Uses {
         succeeded: row.number("succeeded")?,
         failed: row.number("failed")?,
-        failed_by_caller: row.number("failed_by_caller")?,
+        excused: row.number("excused")?,
         own_succeeded: row.number("own_succeeded")?,
         own_failed: row.number("own_failed")?,
-        own_failed_by_caller: row.number("own_failed_by_caller")?,
+        own_excused: row.number("own_excused")?,
         rows: row.number("rows_returned")?,
         duration_us: row.number("duration_us")?,
         own_duration_us: row.number("own_duration_us")?,

@@ -21,7 +21,7 @@ struct Row {
     product: String,
     is_asset: bool,
     has_succeeded: bool,
-    is_callers_fault: bool,
+    is_excused: bool,
     credits: i64,
     started_at: i64,
     duration_us: i64,
@@ -69,7 +69,10 @@ impl Rows {
             product: row.text("product_id").unwrap(),
             is_asset: row.text("product_type").unwrap() == "asset",
             has_succeeded: row.text("status").unwrap() == "succeeded",
-            is_callers_fault: row.text_opt("blame").unwrap().as_deref() == Some("caller"),
+            is_excused: matches!(
+                row.text_opt("blame").unwrap().as_deref(),
+                Some("caller" | "host")
+            ),
             credits: row.number("credits").unwrap(),
             started_at: row.number("started_at").unwrap(),
             duration_us: row.number("duration_us").unwrap(),
@@ -99,7 +102,7 @@ impl Rows {
                 (true, false) => sold.requests += 1,
                 (false, _) => sold.failed += 1,
             }
-            sold.failed_by_caller += i64::from(row.is_callers_fault);
+            sold.excused += i64::from(row.is_excused);
             if row.has_succeeded {
                 buyers.insert(&row.buyer);
             }
@@ -184,7 +187,7 @@ async fn trade(db: &Db, seller: &CompanyId, today: Timestamp) {
             0 => {
                 run.outcome = Outcome::Failed {
                     code: "SOURCE_ERROR".into(),
-                    blame: ["source", "caller"][dice.roll(2) as usize].into(),
+                    blame: ["source", "caller", "host"][dice.roll(3) as usize].into(),
                 };
                 run.billing = Billing::Failed;
                 teller.record(&run);
@@ -446,8 +449,7 @@ async fn assets_are_listed_as_they_do() {
                 let by = |asset: &sales::AssetSales| -> i64 {
                     let runs = (asset.sold.executions + asset.sold.failed).max(1);
                     let has_run = asset.sold.executions + asset.sold.failed > 0;
-                    let answerable =
-                        asset.sold.executions + asset.sold.failed - asset.sold.failed_by_caller;
+                    let answerable = asset.sold.executions + asset.sold.failed - asset.sold.excused;
                     match order {
                         AssetOrder::Name => asset.name.bytes().last().map_or(0, i64::from),
                         AssetOrder::Executions => asset.sold.executions,

@@ -53,7 +53,7 @@ async fn trade(db: &Db, seller: &CompanyId, products: &[Product; 2], today: Time
             3 | 8 => {
                 run.outcome = Outcome::Failed {
                     code: "source".into(),
-                    blame: ["source", "caller"][number as usize / 20 % 2].into(),
+                    blame: ["source", "caller", "host"][number as usize / 20 % 3].into(),
                 };
                 run.billing = Billing::Failed;
                 if number % 20 == 3 {
@@ -125,9 +125,12 @@ async fn sum(db: &Db, seller: &CompanyId, product: &str, span: Span) -> (Uses, V
             true => sum.succeeded += 1,
             false => sum.failed += 1,
         }
-        let is_callers_fault = row.text_opt("blame").unwrap().as_deref() == Some("caller");
-        sum.failed_by_caller += i64::from(is_callers_fault);
-        sum.own_failed_by_caller += i64::from(is_callers_fault && is_own);
+        let is_excused = matches!(
+            row.text_opt("blame").unwrap().as_deref(),
+            Some("caller" | "host")
+        );
+        sum.excused += i64::from(is_excused);
+        sum.own_excused += i64::from(is_excused && is_own);
         match (is_own, has_succeeded) {
             (true, true) => sum.own_succeeded += 1,
             (true, false) => sum.own_failed += 1,

@@ -38,7 +38,7 @@ pub struct PublicOut {
     /// Users who marked it.
     #[schema(minimum = 0)]
     favorites: i64,
-    /// Of the runs of 30 days that did not fail for what their caller sent, from 0 to 1, four decimals; `null` without any.
+    /// Of the runs of 30 days that did not fail for what their caller sent or for this host's own reasons, from 0 to 1, four decimals; `null` without any.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// Of 30 days, three decimals; `null` without a run.

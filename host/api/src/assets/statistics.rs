@@ -56,13 +56,13 @@ pub struct StatisticsOut {
     successful_executions: i64,
     #[schema(minimum = 0)]
     failed_executions: i64,
-    /// Of these, for what their caller sent.
+    /// Of these, for what their caller sent, or for this host's own reasons.
     #[schema(minimum = 0)]
-    failed_by_caller: i64,
+    excused_executions: i64,
     /// Of `executions`, those by your own keys.
     #[schema(minimum = 0)]
     own_executions: i64,
-    /// Of the executions that did not fail for what their caller sent, from 0 to 1, four decimals; `null` without any.
+    /// Of the executions but the excused ones, from 0 to 1, four decimals; `null` without any.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// Other companies for which a run succeeded.
@@ -133,7 +133,7 @@ pub async fn asset_statistics(
         executions: total.runs(),
         successful_executions: total.succeeded,
         failed_executions: total.failed,
-        failed_by_caller: total.failed_by_caller,
+        excused_executions: total.excused,
         own_executions: total.own_runs(),
         success_rate: ratio(total.succeeded, total.answerable(), 4),
         unique_buyers: total.buyers,

@@ -50,7 +50,7 @@ pub struct PerformanceOut {
     executions: i64,
     #[schema(minimum = 0)]
     failed_executions: i64,
-    /// Of the runs that did not fail for what their caller sent, from 0 to 1, four decimals; `null` without any.
+    /// Of the runs that did not fail for what their caller sent or for this host's own reasons, from 0 to 1, four decimals; `null` without any.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// What was charged less what was refunded, in buyers' credits.

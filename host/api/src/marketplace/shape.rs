@@ -101,7 +101,7 @@ struct ProductStats {
     buyers: i64,
     #[schema(minimum = 0)]
     calls_30d: i64,
-    /// Of the calls that did not fail for what their caller sent; null without any.
+    /// Of the calls that did not fail for what their caller sent or for this host's own reasons; null without any.
     #[schema(minimum = 0, maximum = 100)]
     success_percent_30d: Option<i64>,
     #[schema(minimum = 0)]
@@ -169,8 +169,7 @@ impl ProductOut {
             stats: ProductStats {
                 buyers: stats.buyers,
                 calls_30d: calls,
-                success_percent_30d: (stats.succeeded * 100)
-                    .checked_div(calls - stats.failed_by_caller),
+                success_percent_30d: (stats.succeeded * 100).checked_div(calls - stats.excused),
                 average_duration_ms_30d: (stats.duration_us / 1_000).checked_div(calls),
             },
             access: AccessOut {

@@ -119,7 +119,7 @@ async fn an_owner_sees_how_an_asset_is_used() {
         assert_eq!(
             data,
             json!({"asset_id": asset, "period": period, "start_date": start, "end_date": today, "executions": 3,
-                   "successful_executions": 3, "failed_executions": 0, "failed_by_caller": 0, "own_executions": 0,
+                   "successful_executions": 3, "failed_executions": 0, "excused_executions": 0, "own_executions": 0,
                    "success_rate": 1, "unique_buyers": 2,
                    "credits_earned": 14, "refunded_credits": 3, "seller_earnings_usd": 5.6, "avg_execution_time_ms": 2,
                    "p95_execution_time_ms": 2.016, "favorites": 1, "active_purchases": 0, "last_execution_at": null, "executions_by_day": null})
@@ -167,14 +167,14 @@ async fn an_owner_sees_how_an_endpoint_is_used() {
     }
 }
 
-/// A buyer's wrong values say nothing of what is on sale: it fails for its source alone.
+/// A buyer's wrong values say nothing of what is on sale, nor does what its host cannot do.
 #[tokio::test]
-async fn what_callers_do_wrong_is_not_held_against_a_product() {
+async fn what_others_do_wrong_is_not_held_against_a_product() {
     let world = World::new().await;
     let (seller, buyer) = (world.company("seller").await, world.company("buyer").await);
     let asset = world.asset(&seller).await;
     let product = Product::Asset(AssetId::parse(&asset).unwrap());
-    for blame in [None, Some("caller"), Some("caller"), Some("source"), None] {
+    for blame in [None, Some("caller"), Some("host"), Some("source"), None] {
         request(&world, &seller, &buyer, &product, blame).await;
     }
     let performance = seller.path("/asset-performance");
@@ -189,7 +189,7 @@ async fn what_callers_do_wrong_is_not_held_against_a_product() {
         assert_eq!(shown.at(place), &json!(0.6667), "{path}");
     }
     let shown = world.get(&seller.key, &statistics).await.expect(200);
-    let counted = ["executions", "failed_executions", "failed_by_caller"];
+    let counted = ["executions", "failed_executions", "excused_executions"];
     let counted = counted.map(|name| shown.body["data"][name].clone());
     assert_eq!(counted, [json!(5), json!(3), json!(2)]);
     let listed = format!("/marketplace/products/{asset}");
