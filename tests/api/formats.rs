@@ -283,6 +283,8 @@ async fn what_did_not_change_is_free() {
             )
             .await;
             assert_eq!((again.status, again.bytes.len()), (304, 0), "{accept}");
+            let billed = again.header("x-billing-reason");
+            assert_eq!(billed, "not_modified", "{accept}");
             assert_eq!(again.header("etag"), tag);
             assert_eq!(sold.buyer.credits().await, (left, 0));
             let other = format!("{path}&id=1");

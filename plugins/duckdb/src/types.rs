@@ -177,7 +177,8 @@ impl fmt::Display for Type {
             Type::Unsigned(4) => "UINTEGER",
             Type::Unsigned(8) => "UBIGINT",
             Type::Unsigned(_) => "UHUGEINT",
-            Type::Float => "FLOAT",
+            // To others a `FLOAT` has 64 bits.
+            Type::Float => "REAL",
             Type::Double => "DOUBLE",
             Type::Decimal { width, scale } => return write!(f, "DECIMAL({width},{scale})"),
             Type::Bignum => "BIGNUM",

@@ -93,8 +93,7 @@ impl Described {
         let (precision, scale) = (self.precision.unwrap_or(38), self.scale.unwrap_or(0));
         match (name.as_str(), self.length) {
             ("FIXED", _) => format!("NUMBER({precision},{scale})"),
-            // Its `FLOAT` has 64 bits, which elsewhere only a double has.
-            ("REAL" | "FLOAT", _) => "DOUBLE".to_owned(),
+            ("REAL" | "DOUBLE", _) => "FLOAT".to_owned(),
             ("TEXT", Some(length)) => format!("VARCHAR({length})"),
             ("TEXT", None) => "VARCHAR".to_owned(),
             ("BINARY", Some(length)) => format!("BINARY({length})"),
@@ -129,7 +128,7 @@ mod tests {
                 "NUMBER(10,2)",
             ),
             (r#""fixed""#, Type::Decimal, "NUMBER(38,0)"),
-            (r#""real""#, Type::Float, "DOUBLE"),
+            (r#""real""#, Type::Float, "FLOAT"),
             (
                 r#""text","length":16777216,"byteLength":16777216"#,
                 Type::Text,

@@ -1,7 +1,6 @@
 //! One open database file: how it is opened, what may be done with it, and when it must stop.
 
-use crate::prepared::set_quoted_texts;
-use crate::{authorizer, errors};
+use crate::{authorizer, errors, quoted};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
@@ -43,6 +42,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        quoted::listen();
         let connection = Connection::open_with_flags(uri(directory, name), flags)
             .map_err(errors::of_statement)?;
         let deadline = Deadline::new();
@@ -65,7 +65,6 @@ fn prepare(connection: &Connection, deadline: &Deadline) -> rusqlite::Result<()>
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    set_quoted_texts(connection, false)?;
     // The file is a stranger's: its views may not call functions that are unsafe in one.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.execute_batch(&format!(

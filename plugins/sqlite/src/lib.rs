@@ -15,6 +15,7 @@ mod errors;
 mod mixed;
 mod prepared;
 mod query;
+mod quoted;
 mod settings;
 mod types;
 

@@ -3,8 +3,7 @@
 //! what it is ([`Stored`]): between two languages even the shortest call is one, with a look at the stack and at the time.
 #![allow(unsafe_code)]
 
-use crate::errors;
-use rusqlite::config::DbConfig;
+use crate::{errors, quoted};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 use souk_sdk::Error;
@@ -28,18 +27,15 @@ pub enum Bound<'a> {
 pub struct Prepared {
     /// Never null.
     raw: *mut ffi::sqlite3_stmt,
-    /// It reads a view in which a text stands in double quotes.
-    has_quoted_texts: bool,
     /// It lives at least as long.
     connection: Rc<Connection>,
 }
 
 impl Prepared {
     pub fn new(connection: &Rc<Connection>, text: &str) -> Result<Prepared, Error> {
-        let (raw, rest, has_quoted_texts) = prepare(connection, text)?;
+        let (raw, rest) = prepare(connection, text)?;
         let prepared = Prepared {
             raw,
-            has_quoted_texts,
             connection: connection.clone(),
         };
         if raw.is_null() {
@@ -49,7 +45,7 @@ impl Prepared {
             ));
         }
         if !rest.is_empty() {
-            let (another, ..) = prepare(connection, rest)?;
+            let (another, _) = prepare(connection, rest)?;
             if !another.is_null() {
                 // SAFETY: it was just prepared, and nobody else knows it.
                 unsafe { ffi::sqlite3_finalize(another) };
@@ -93,10 +89,6 @@ impl Prepared {
 
     /// Begins to run it with these values, of which there are as many as [parameters](Self::parameters).
     pub fn run(&mut self, values: &[Bound<'_>]) -> Result<Rows<'_>, Error> {
-        // SQLite may plan it anew for these values.
-        if self.has_quoted_texts {
-            set_quoted_texts(&self.connection, true).map_err(errors::of_statement)?;
-        }
         // What is bound stays for as long as it runs: dropping it ends both.
         let rows = Rows {
             statement: self,
@@ -161,52 +153,15 @@ impl Drop for Prepared {
     }
 }
 
-/// Whether what stands in double quotes and names no column is a text, as it is in SQLite by default. There a column that is misspelt, or gone,
-/// has its own name in each row, and sorts and filters by that.
-pub fn set_quoted_texts(connection: &Connection, are_texts: bool) -> rusqlite::Result<()> {
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, are_texts)
-        .map(drop)
-}
-
-/// The first statement of a text, null where there is none, what stands behind it, and whether a view that it reads has texts in double quotes:
-/// whoever made that view is not here to mend it.
+/// The first statement of a text, null where there is none, and what stands behind it.
 fn prepare<'t>(
-    connection: &Connection,
-    text: &'t str,
-) -> Result<(*mut ffi::sqlite3_stmt, &'t str, bool), Error> {
-    let strictly = prepare_once(connection, text);
-    let is_written = |name: &str| text.contains(&name.replace('"', "\"\""));
-    let is_views = |error: &Error| quoted(error).is_some_and(|name| !is_written(name));
-    match strictly {
-        Ok((raw, rest)) => Ok((raw, rest, false)),
-        Err(error) if is_views(&error) => {
-            set_quoted_texts(connection, true).map_err(errors::of_statement)?;
-            let loosely = prepare_once(connection, text);
-            set_quoted_texts(connection, false).map_err(errors::of_statement)?;
-            let (raw, rest) = loosely?;
-            Ok((raw, rest, true))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// What SQLite took for a column only because it stands in double quotes, without these.
-fn quoted(error: &Error) -> Option<&str> {
-    let detail = error.detail.as_deref()?;
-    let (name, _) = detail
-        .strip_prefix("no such column: \"")?
-        .rsplit_once("\" - should this be a string literal in single-quotes?")?;
-    Some(name)
-}
-
-fn prepare_once<'t>(
     connection: &Connection,
     text: &'t str,
 ) -> Result<(*mut ffi::sqlite3_stmt, &'t str), Error> {
     let (mut raw, mut tail) = (null_mut(), null());
     let length = c_int::try_from(text.len())
         .map_err(|_| Error::limit_exceeded("statement_bytes", "the statement is too long"))?;
+    quoted::forget();
     // SAFETY: the connection is open; the text has the length that is said, and `tail` points into it or to its end.
     let code = unsafe {
         let keep = ffi::SQLITE_PREPARE_PERSISTENT;
@@ -215,6 +170,11 @@ fn prepare_once<'t>(
     };
     if code != ffi::SQLITE_OK {
         return Err(failure(connection, false));
+    }
+    if let Err(error) = quoted::check(text) {
+        // SAFETY: it was just prepared, and nobody else knows it.
+        unsafe { ffi::sqlite3_finalize(raw) };
+        return Err(error);
     }
     let end = (tail as usize).saturating_sub(text.as_ptr() as usize);
     Ok((raw, text.get(end..).unwrap_or_default()))
@@ -271,10 +231,6 @@ impl Drop for Rows<'_> {
         unsafe {
             ffi::sqlite3_reset(self.statement.raw);
             ffi::sqlite3_clear_bindings(self.statement.raw);
-        }
-        if self.statement.has_quoted_texts {
-            // It has no other failure than that of a name that it does not know.
-            let _ = set_quoted_texts(&self.statement.connection, false);
         }
     }
 }
@@ -499,53 +455,6 @@ mod tests {
             assert_eq!(values[7].text(), Some(&b"after"[..]));
         }
         assert!(rows.next().unwrap().is_none());
-    }
-
-    /// A column that is not there is an error, and not its own name; a view of somebody else's has what it had.
-    #[test]
-    fn what_stands_in_double_quotes_is_a_column() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection
-            .execute_batch(
-                r#"CREATE TABLE t (a, "b ""c"); INSERT INTO t VALUES (7, 8);
-                   CREATE VIEW v AS SELECT a, CASE WHEN a < "5" THEN "few" ELSE 'many' END AS size FROM t"#,
-            )
-            .unwrap();
-        set_quoted_texts(&connection, false).unwrap();
-        let connection = Rc::new(connection);
-        let run = |text: &str, values: &[Bound<'_>]| {
-            let mut statement = Prepared::new(&connection, text)?;
-            let mut rows = statement.run(values)?;
-            let row = rows.next()?.expect("a row");
-            let values: Vec<_> = row.values().collect();
-            Ok::<_, Error>(values[0].get()?.as_str().map(str::to_owned).ok())
-        };
-        for (text, name) in [
-            (r#"SELECT "few" FROM t"#, "few"),
-            (r#"SELECT a FROM t ORDER BY "gone""#, "gone"),
-            (r#"SELECT size FROM v WHERE "sizes" = 'few'"#, "sizes"),
-            (r#"SELECT "b ""d" FROM t"#, "b \"d"),
-        ] {
-            let error = run(text, &[]).unwrap_err();
-            assert_eq!(error.code, "column_not_found", "{text}");
-            let told = error.detail.unwrap_or_default();
-            assert!(told.contains(&format!("\"{name}\"")), "{text}: {told}");
-        }
-        for (text, values) in [
-            (r#"SELECT size FROM v"#, &[][..]),
-            (
-                r#"SELECT "size" FROM v WHERE "a" = ?1"#,
-                &[Bound::Integer(7)],
-            ),
-            (
-                r#"SELECT size FROM v WHERE size LIKE ?1"#,
-                &[Bound::Text("f%")],
-            ),
-        ] {
-            assert_eq!(run(text, values).unwrap().as_deref(), Some("few"), "{text}");
-        }
-        assert_eq!(run(r#"SELECT "b ""c" FROM t"#, &[]).unwrap(), None);
-        assert!(run(r#"SELECT "few" FROM t"#, &[]).is_err());
     }
 
     /// A text in UTF-16 is none that could be read where it is, and is the same text when SQLite is asked.

@@ -85,10 +85,16 @@ pub async fn page<T>(
                 let next_url = next.map(|next| {
                     wanted.link(&address.url(api.settings()), &next.cursor, told.limit)
                 });
-                if format == Format::Json && !out.is_empty() {
+                // Rows that the caller has do not leave, nor does what would stand around them.
+                let has_envelope = format == Format::Json && !out.is_empty();
+                if has_envelope {
                     answer::page(out, &endpoint, told, next_url.as_deref(), about);
                 }
-                headers(format, &endpoint, told, next_url.as_deref(), about)
+                let mut headers = headers(format, told, next_url.as_deref());
+                if !has_envelope {
+                    members(&mut headers, &endpoint, told, about);
+                }
+                headers
             };
             fetch::fetch(
                 api.app(),
@@ -178,37 +184,32 @@ impl Validator {
 const HEADERS: usize = 12;
 
 /// What is told beside the rows.
-fn headers(
-    format: Format,
-    endpoint: &EndpointSnapshot,
-    told: &Told,
-    next_url: Option<&str>,
-    about: &About<'_>,
-) -> HeaderMap {
+fn headers(format: Format, told: &Told, next_url: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
     if let Ok(tag) = HeaderValue::from_bytes(Validator::of(format, told).as_bytes()) {
         headers.insert(header::ETAG, tag);
     }
-    let mut put = |name: HeaderName, value: String| {
-        // Numbers, words, ids and addresses that we wrote.
-        if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(name, value);
-        }
-    };
-    if let Some(next_url) = next_url {
-        put(header::LINK, format!("<{next_url}>; rel=\"next\""));
+    if let Some(next_url) = next_url
+        && let Ok(link) = HeaderValue::try_from(format!("<{next_url}>; rel=\"next\""))
+    {
+        headers.insert(header::LINK, link);
     }
-    if format == Format::Json {
-        return headers;
-    }
+    headers
+}
+
+/// What the members of JSON's envelope say, where there is none.
+fn members(headers: &mut HeaderMap, endpoint: &EndpointSnapshot, told: &Told, about: &About<'_>) {
     let mut say = |name: &'static str, value: Value| {
         let text = match value {
             Value::Null => return,
             Value::String(text) => text,
             other => other.to_string(),
         };
-        put(HeaderName::from_static(name), text);
+        // Numbers, words, ids and addresses that we wrote.
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
     };
     let (paged, settled) = (told.paged, about.settled);
     let next = told.next.as_ref();
@@ -247,7 +248,6 @@ fn headers(
     ] {
         say(name, value);
     }
-    headers
 }
 
 impl Describe for RanPage {

@@ -88,6 +88,11 @@ pub fn behind(
 ) -> Position {
     let start = from.start + returned as u64;
     let key = |row| key(dialect, output, keys, row);
+    let may_tie = |one: &[Value], other: &[Value]| {
+        let columns = keys.iter().map(|place| output.columns.get(*place));
+        let mut pairs = columns.zip(one.iter().zip(other));
+        pairs.all(|(column, (one, other))| may_be_one(column, one, other))
+    };
     let after = || {
         if keys.is_empty() || returned == 0 {
             return None;
@@ -145,21 +150,21 @@ pub fn first_tie(
     })
 }
 
-/// Whether the source may take these for the same, which are not: by their collation, or their type, texts may be that differ in the case of
-/// letters or in blanks behind them.
-fn may_tie(one: &[Value], other: &[Value]) -> bool {
-    let folded = |text: &str| {
-        let chars = text.trim_end().chars();
-        chars.flat_map(char::to_lowercase).collect::<String>()
+/// Whether the source may take these for one, also where they are not: by their collation, or their type, texts may be that differ in the case of
+/// letters or in blanks behind them, and a span of time has many texts.
+fn may_be_one(column: Option<&Column>, one: &Value, other: &Value) -> bool {
+    let (Value::Text(text), Value::Text(next)) = (one, other) else {
+        return one == other;
     };
-    one.iter().zip(other).all(|pair| match pair {
-        (Value::Text(one), Value::Text(other)) => one == other || folded(one) == folded(other),
-        (one, other) => one == other,
-    })
+    fn folded(text: &str) -> impl Iterator<Item = char> {
+        text.trim_end().chars().flat_map(char::to_lowercase)
+    }
+    let is_span = || column.is_some_and(|column| column.native.eq_ignore_ascii_case("interval"));
+    folded(text).eq(folded(next)) || is_span()
 }
 
 /// Whether the source compares what is in this column otherwise than it comes. A file has texts for times, and of one time many; it has texts that
-/// are not UTF-8, which come as bytes, and bytes are greater than all texts. And spans of time are the same that are written otherwise.
+/// are not UTF-8, which come as bytes, and bytes are greater than all texts.
 fn is_otherwise(dialect: Dialect, column: &Column) -> bool {
     match (dialect, column.kind) {
         (Dialect::Sqlite, ColumnKind::Bytes) => {
@@ -170,12 +175,8 @@ fn is_otherwise(dialect: Dialect, column: &Column) -> bool {
         }
         (Dialect::Sqlite, kind) => matches!(
             kind,
-            ColumnKind::Date
-                | ColumnKind::Time
-                | ColumnKind::Timestamp
-                | ColumnKind::LocalTimestamp
+            ColumnKind::Time | ColumnKind::Timestamp | ColumnKind::LocalTimestamp
         ),
-        (_, ColumnKind::Text) => column.native.eq_ignore_ascii_case("interval"),
         _ => false,
     }
 }

@@ -115,6 +115,7 @@ async fn pages(
             rows: 0,
             pages: 0,
             credits: 0,
+            has_unpaid: false,
         }),
     };
     // In order: what becomes of a page is told before what becomes of the next.
@@ -128,7 +129,12 @@ async fn pages(
         tokio::select! {
             Some(next) = begun.recv() => pages.push_back(export.page(next)),
             Some(page) = pages.next() => {
-                page?;
+                if let Err(failure) = page {
+                    // Whatever waits for its turn behind it has none.
+                    drop(pages);
+                    export.end_file().await;
+                    return Err(failure);
+                }
                 if pages.is_empty() && begun.is_empty() {
                     return Ok(());
                 }
@@ -175,6 +181,8 @@ struct Written {
     rows: u64,
     pages: u64,
     credits: i64,
+    /// Rows are written that are not paid.
+    has_unpaid: bool,
 }
 
 impl<'a> Export<'a> {
@@ -219,6 +227,34 @@ impl<'a> Export<'a> {
             true => Ok(now),
             false => Err(self.refuse(Cause::Changed)),
         }
+    }
+
+    /// Makes a file of the pages that were paid, where no more come: what Parquet has of them leaves with its end, and without that nobody can read
+    /// the rest.
+    async fn end_file(&self) {
+        let mut turn = self.written.lock().await;
+        if self.format != Format::Parquet || turn.pages == 0 || turn.has_unpaid {
+            return;
+        }
+        let Some(mut stream) = turn.stream.take() else {
+            return;
+        };
+        let company = self.endpoint.row.company_id.as_str();
+        let finished = self.app.sandbox.compute(company, move || stream.finish());
+        let Some(Ok(bytes)) = finished.await else {
+            return;
+        };
+        let held = self.held(bytes.len());
+        let part = Part {
+            bytes,
+            rows: turn.rows,
+            pages: turn.pages,
+            credits: turn.credits,
+            // There would be more.
+            cursor: Some(String::new()),
+            held,
+        };
+        let _ = turn.outlet.parts.send(Ok(part)).await;
     }
 
     async fn page(&self, begun: Begun<'a>) -> Result<(), Failure> {
@@ -321,6 +357,7 @@ impl<'a> Export<'a> {
         if wanted.is_none() {
             return Ok(());
         }
+        turn.has_unpaid = true;
         // Whoever takes the page before slowly outlasts what was held for this one.
         let late = self.payer();
         let still;
@@ -340,6 +377,7 @@ impl<'a> Export<'a> {
         // From here on the run counts it, by itself.
         drop(ahead);
         let bytes = run.finish(elapsed, returned, size, render).await?;
+        turn.has_unpaid = false;
         turn.rows += returned as u64;
         turn.pages += 1;
         let held = self.held(bytes.len());

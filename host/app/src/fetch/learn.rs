@@ -8,7 +8,7 @@ use std::time::Instant;
 use souk_domain::ids::CompanyId;
 use souk_domain::sql::Dialect;
 use souk_sandbox::{
-    Blame, Column, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Source,
+    Blame, Column, ColumnKind, Fault, Limits, Output, Query, Request, SchemaFilter, Source,
 };
 use souk_store::products::learned as store;
 
@@ -101,8 +101,11 @@ pub async fn learn(
     let answer = match endpoint.plan.dialect {
         // Where each value has its own type, one row may say nothing, or something else.
         Dialect::Sqlite => match probe(ROWS_OF_FILES).await {
-            Err(fault) if fault.kind == FaultKind::LimitExceeded => probe(1).await,
-            answer => answer,
+            Ok(output) if output.columns.iter().any(is_mixture) => {
+                probe(1).await.map(|first| unmixed(output, &first))
+            }
+            Ok(output) => Ok(output),
+            Err(_) => probe(1).await,
         },
         _ => probe(1).await,
     };
@@ -129,6 +132,22 @@ pub async fn learn(
         true => Ok(learned),
         false => Err(Cause::NoSuchColumns(missing)),
     }
+}
+
+/// Values of several types, which no row says of itself. (What is declared to be a document is one.)
+fn is_mixture(column: &Column) -> bool {
+    column.kind == ColumnKind::Json && !column.native.eq_ignore_ascii_case("json")
+}
+
+/// The first row's types for columns that are mixtures: by those they can be compared.
+fn unmixed(mut output: Output, first: &Output) -> Output {
+    let columns = output.columns.iter().enumerate();
+    let columns = columns.map(|(place, column)| match first.columns.get(place) {
+        Some(first) if is_mixture(column) => first.clone(),
+        _ => column.clone(),
+    });
+    output.columns = columns.collect();
+    output
 }
 
 /// Keeps what a test has learnt beside the endpoint, so that whoever saves it next, or another one of the same source, is told at once

@@ -37,6 +37,8 @@ pub(super) fn write(
         .ok_or_else(|| Cause::bad_answer("the query returned no columns"))?;
     let y = find(&wanted.y)?
         .or_else(|| first(&|kind| kind.is_numeric(), Some(x)))
+        // Without a row a source may not say that it would be one of numbers.
+        .or_else(|| first(&|_| output.rows == 0, Some(x)))
         .ok_or_else(|| Cause::bad_answer("the query returned no column of numbers to draw"))?;
     let series = find(&wanted.series)?;
     let kind = |index: usize| output.columns[index].kind;

@@ -45,11 +45,16 @@ impl Compared<'_> {
             Dialect::MySql => &["float"],
             Dialect::MsSql => &["real"],
             Dialect::ClickHouse => &["float32", "bfloat16"],
-            // A connector whose floats have 64 calls them double.
-            Dialect::Generic => &["real", "float"],
+            // To others a `float` has 64.
+            Dialect::Generic => &["real"],
             _ => &[],
         };
-        self.kind == ColumnKind::Float64 && names.contains(&&*self.type_name())
+        self.kind == ColumnKind::Float64 && !names.is_empty() && names.contains(&&*self.type_name())
+    }
+
+    /// Whether its floats may be no numbers.
+    fn has_infinities(&self) -> bool {
+        !matches!(self.dialect, Dialect::MySql | Dialect::MsSql)
     }
 
     /// Whether it has whole numbers of more digits than decimals of its source have, and is compared with none of those: DuckDB's.
@@ -122,12 +127,20 @@ pub(super) fn written(
         // A page of texts that are all times tells them as such.
         ColumnKind::Text => {
             let kind = declared_time(column.native)?;
-            let times = values.iter().filter_map(|value| time(kind, value));
+            let times = values
+                .iter()
+                .filter_map(|value| time(kind, value, is_range));
             let times: Vec<Value> = times.collect();
-            if is_range && times.is_empty() {
-                return None;
+            match (is_range && times.is_empty(), kind) {
+                (true, ColumnKind::Time) => return None,
+                // As the column is compared, whatever stands in it (`Condition::is_spelled`).
+                (true, _) => {
+                    let plain = text.replace('T', " ");
+                    let plain = plain.trim_end_matches('Z').to_owned();
+                    (operator, vec![Value::Text(plain)])
+                }
+                (false, kind) => spelled(kind, operator, &times)?,
             }
-            spelled(kind, operator, &times)?
         }
         kind => spelled(kind, operator, values)?,
     };
@@ -136,21 +149,26 @@ pub(super) fn written(
             Operator::In => listed(text),
             _ => vec![text.to_owned()],
         };
-        texts.extend(as_they_are.into_iter().map(Value::Text));
+        for text in as_they_are.into_iter().map(Value::Text) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
     }
     Some((operator, padded(texts)))
 }
 
-fn time(kind: ColumnKind, value: &Value) -> Option<Value> {
+/// A time among texts. An offset is one that other texts may have, too: by ranges they are compared as they stand.
+fn time(kind: ColumnKind, value: &Value, is_range: bool) -> Option<Value> {
     let Value::Text(text) = value else {
         return None;
     };
-    match kind {
-        ColumnKind::Time => moments::time(text).ok().map(Value::Time),
-        _ => moments::either_timestamp(text)
-            .ok()
-            .map(Value::LocalTimestamp),
-    }
+    let micros = match (kind, is_range) {
+        (ColumnKind::Time, _) => return moments::time(text).ok().map(Value::Time),
+        (_, true) => moments::local_timestamp(text.strip_suffix('Z').unwrap_or(text)),
+        (_, false) => moments::either_timestamp(text),
+    };
+    micros.ok().map(Value::LocalTimestamp)
 }
 
 /// Lists of nearly the same length share a statement: naming a value twice changes nothing.
@@ -190,6 +208,12 @@ fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
     let read = |kind| parameters::read(kind, &Raw::Query(text)).map(|bound| value(&bound));
     // Checked as a number, sent digit for digit.
     let digits = || read(Kind::Number).map(|_| text.to_owned());
+    if column.kind == ColumnKind::Float64
+        && column.has_infinities()
+        && let Some(value) = endless(text)
+    {
+        return Ok(Value::Float64(value));
+    }
     match column.kind {
         ColumnKind::Boolean => read(Kind::Boolean),
         ColumnKind::Int64 | ColumnKind::Float64 if is_file => digits().map(Value::Decimal),
@@ -208,9 +232,11 @@ fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
             true => moments::either_timestamp(text)?,
             false => moments::local_timestamp(text)?,
         })),
-        ColumnKind::Text if column.is_fine_moment() => {
-            Ok(Value::Timestamp(moments::timestamp(text)?))
-        }
+        ColumnKind::Text if column.is_fine_moment() => match moments::timestamp(text) {
+            Ok(micros) => Ok(Value::Timestamp(micros)),
+            // The server reads what it can.
+            Err(_) => read(Kind::String),
+        },
         ColumnKind::Text => read(Kind::String),
         ColumnKind::Bytes | ColumnKind::Json => {
             Err("this column cannot be compared with a value".to_owned())
@@ -234,6 +260,16 @@ fn single(value: Value) -> Value {
     match nearest.is_finite() && other.is_finite() {
         true => Value::Float64(f64::midpoint(nearest.into(), other.into())),
         false => value,
+    }
+}
+
+/// As a page writes what is no number.
+fn endless(text: &str) -> Option<f64> {
+    match text {
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        "NaN" => Some(f64::NAN),
+        _ => None,
     }
 }
 
@@ -357,7 +393,19 @@ mod tests {
         let (operator, texts) = of_range("2026-11-23T05:17:45Z").unwrap();
         assert_eq!(operator, Operator::Gt);
         assert_eq!(texts, [text("2026-11-23 05:17:45.000000")]);
-        assert_eq!(of_range("n/a"), None);
+        for (asked, bound) in [
+            ("n/a", "n/a"),
+            (
+                "2026-11-23T05:17:45.123456789+02:00",
+                "2026-11-23 05:17:45.123456789+02:00",
+            ),
+            (
+                "2026-11-23T05:17:45.123456789Z",
+                "2026-11-23 05:17:45.123456789",
+            ),
+        ] {
+            assert_eq!(of_range(asked).unwrap().1, [text(bound)]);
+        }
     }
 
     /// What a page has shown is compared as its source has it.
@@ -373,7 +421,6 @@ mod tests {
             (Dialect::MsSql, "real"),
             (Dialect::ClickHouse, "Float32"),
             (Dialect::ClickHouse, "LowCardinality(Nullable(Float32))"),
-            (Dialect::Generic, "FLOAT"),
             (Dialect::Generic, "real"),
         ] {
             assert_eq!(of(dialect, float, native, "0.1"), near, "{native}");
@@ -399,6 +446,7 @@ mod tests {
             (Dialect::MsSql, "float"),
             (Dialect::ClickHouse, "Nullable(Float64)"),
             (Dialect::Generic, "DOUBLE"),
+            (Dialect::Generic, "FLOAT"),
             (Dialect::Postgres, "float4"),
             (Dialect::BigQuery, "FLOAT"),
         ] {
@@ -423,7 +471,13 @@ mod tests {
             "1970-01-01T00:00:01.500000000Z",
         );
         assert_eq!(moment, Value::Timestamp(1_500_000));
-        let finer = column(Dialect::ClickHouse, ColumnKind::Text, "DateTime64(9)");
-        assert!(read_value(finer, "1970-01-01T00:00:01.123456789Z").is_err());
+        let finer = "1970-01-01T00:00:01.123456789Z";
+        let of_server = of(
+            Dialect::ClickHouse,
+            ColumnKind::Text,
+            "DateTime64(9)",
+            finer,
+        );
+        assert_eq!(of_server, Value::Text(finer.to_owned()));
     }
 }
