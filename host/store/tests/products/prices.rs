@@ -156,8 +156,8 @@ async fn prices_hold_when_it_is_their_time() {
     }
 }
 
-/// In a store from before it was written which prices end by themselves, discounts that run and are planned are known, and so is the price behind each; what
-/// was planned by somebody stays that, also where it costs the same.
+/// In a store from before it was written which prices end by themselves, discounts that run, are planned and are over are known, and so is the price behind
+/// each, also where another one is planned behind that; what was planned or changed by somebody stays that, also where it costs the same.
 #[tokio::test]
 async fn discounts_of_yesterdays_store_are_known() {
     const BACK: &str = "
@@ -187,7 +187,7 @@ async fn discounts_of_yesterdays_store_are_known() {
         Option<i64>,
         Option<usize>,
     );
-    const ROWS: [Row; 11] = [
+    const ROWS: [Row; 32] = [
         ("runs", 10, 1, Some(5), 1, None, None),
         ("runs", 5, 5, Some(50), 5, Some(50), None),
         ("runs", 10, 50, None, 5, None, Some(0)),
@@ -197,6 +197,27 @@ async fn discounts_of_yesterdays_store_are_known() {
         ("asked", 10, 1, Some(5), 1, None, None),
         ("asked", 5, 5, Some(50), 5, None, None),
         ("asked", 10, 50, None, 7, None, None),
+        ("before another", 10, 1, Some(5), 1, None, None),
+        ("before another", 5, 5, Some(50), 5, Some(50), None),
+        ("before another", 10, 50, Some(60), 5, None, Some(9)),
+        ("before another", 20, 60, None, 2, None, None),
+        ("in a row", 10, 1, Some(5), 1, None, None),
+        ("in a row", 5, 5, Some(50), 5, Some(50), None),
+        ("in a row", 10, 50, Some(60), 5, None, Some(13)),
+        ("in a row", 7, 60, Some(70), 8, Some(70), None),
+        ("in a row", 10, 70, None, 8, None, Some(13)),
+        ("within", 10, 1, Some(5), 1, None, None),
+        ("within", 5, 5, Some(20), 5, Some(50), None),
+        ("within", 4, 20, Some(30), 6, Some(30), None),
+        ("within", 5, 30, Some(50), 6, None, Some(19)),
+        ("within", 10, 50, None, 5, None, None),
+        ("ends", 10, 1, Some(5), 1, None, None),
+        ("ends", 5, 5, Some(50), 5, Some(50), None),
+        ("ends", 10, 50, Some(70), 5, Some(70), None),
+        ("dearer", 10, 1, Some(5), 1, None, None),
+        ("dearer", 5, 5, Some(50), 5, Some(50), None),
+        ("dearer", 12, 50, Some(60), 5, None, None),
+        ("dearer", 20, 60, None, 2, None, None),
         ("gap", 3, 20, Some(30), 1, Some(30), None),
         ("gap", 4, 40, None, 2, None, None),
     ];
@@ -220,7 +241,9 @@ async fn discounts_of_yesterdays_store_are_known() {
         store.db.close().await;
         let db = open(&store.url).await;
         let mut read = db.read().await.unwrap();
-        for product in ["runs", "planned", "asked", "gap"] {
+        let mut products: Vec<&str> = ROWS.iter().map(|row| row.0).collect();
+        products.dedup();
+        for product in products {
             let start = Timestamp::from_micros(0);
             let all = prices::holding_from(&mut read, product, start).await;
             let known = all.unwrap().into_iter().map(|price| {
