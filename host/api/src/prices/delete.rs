@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::delete(
 .about("Prices", "Remove a price that has not begun")
 .notes(
     "The price before it goes on instead: for good where this one is the former price, which holds again after a discount. A price that has begun \
-     is history: 409 `INVALID_STATE`.",
+     is history, and one stays that another one gives way to where there is none beside it: 409 `INVALID_STATE`.",
 )
 .needs(Role::DataEngineer, Permission::Write)
 .refuses(&[PRICE_NOT_FOUND, INVALID_STATE]);

@@ -51,7 +51,11 @@ pub async fn place(
     let mut timeline = Timeline::read(write, new.product, now).await?;
     let price = new.price(now);
     let asked = price.asked();
-    check_room(&timeline.asked, &price.id, asked, asked.from)
+    let no_time = Validity {
+        to: Some(asked.from),
+        ..asked
+    };
+    check_room(&timeline.asked, &price.id, asked, no_time)
         .map_err(|message| Problem::of(refusal, message))?;
     let id = price.id.clone();
     timeline.asked.push(price);
@@ -64,7 +68,7 @@ pub async fn place(
 pub async fn change(
     write: &mut Write,
     before: &Price,
-    after: Price,
+    mut after: Price,
     now: Timestamp,
 ) -> Result<Price, Problem> {
     let (id, asked, was) = (after.id.clone(), after.asked(), before.asked());
@@ -75,31 +79,35 @@ pub async fn change(
         ));
     }
     let mut timeline = Timeline::read(write, &before.product_id, now).await?;
+    let was_asked = timeline.asks(&id);
+    if was_asked {
+        after.resumes = None;
+    }
     let is_asked = after.resumes.is_none();
     let room = match is_asked {
-        true => check_room(&timeline.asked, &id, asked, was.from),
+        true => check_room(&timeline.asked, &id, asked, was),
         false => {
             let to = None;
-            check_room(&timeline.stored, &id, Validity { to, ..asked }, was.from)
+            check_room(&timeline.stored, &id, Validity { to, ..asked }, was)
         }
     };
     room.map_err(|message| Problem::of(PRICE_OVERLAP, message))?;
-    if before.resumes.is_some() && asked.from != was.from {
+    if !was_asked && asked.from != was.from {
         timeline.end_before(write, before, Some(asked.from)).await?;
     }
     if is_asked {
         timeline.asked.retain(|price| price.id != id);
-        let goes_on = |to: Timestamp| {
-            let mut others = timeline.asked.iter();
-            others.any(|other| other.asked().contains(to))
-        };
-        if asked.to != was.to && asked.to.is_some_and(|to| !goes_on(to)) {
-            return Err(Problem::invalid(
-                "effective_to",
-                "there is no price before this one that could hold again then; leave it out",
-            ));
-        }
         timeline.asked.push(after);
+    }
+    if let Some(at) = timeline.gap() {
+        let field = match asked.to == was.to {
+            true => "effective_from",
+            false => "effective_to",
+        };
+        let message = format!(
+            "no price would hold from {at} on, as none before this one goes on then: set one for that time first"
+        );
+        return Err(Problem::invalid(field, message));
     }
     timeline.check_planned(PRICE_OVERLAP)?;
     stored(timeline.store(write).await?, &id)
@@ -108,9 +116,15 @@ pub async fn change(
 /// Takes back a price that has not begun: the one before it goes on. Without one that comes again, the one before that does not end.
 pub async fn remove(write: &mut Write, price: &Price, now: Timestamp) -> Result<(), Problem> {
     let mut timeline = Timeline::read(write, &price.product_id, now).await?;
-    match price.resumes {
-        None => timeline.asked.retain(|other| other.id != price.id),
-        Some(_) => timeline.end_before(write, price, price.ends_at).await?,
+    match timeline.asks(&price.id) {
+        true => timeline.asked.retain(|other| other.id != price.id),
+        false => timeline.end_before(write, price, price.ends_at).await?,
+    }
+    if let Some(at) = timeline.gap() {
+        let message = format!(
+            "without it no price would hold from {at} on: remove what ends then first, or set another one"
+        );
+        return Err(Problem::state("needed", message));
     }
     timeline.store(write).await?;
     Ok(())
@@ -133,14 +147,15 @@ pub async fn check_history(
     Err(Problem::of(refusal, message))
 }
 
-/// Says why a price cannot be asked for so: another one begins with it or before it ends, or on the way from where it began before.
+/// Says why a price cannot be asked for so: another one begins with it or before it ends, or on the way from where it began before. Before an end that
+/// it has had others may have been asked for: a discount within it, or what ends it before its time.
 fn check_room(
     others: &[Price],
     price: &PriceId,
     asked: Validity,
-    was: Timestamp,
+    was: Validity,
 ) -> Result<(), &'static str> {
-    let way = was.min(asked.from)..was.max(asked.from);
+    let way = was.from.min(asked.from)..was.from.max(asked.from);
     let others = others.iter().filter(|other| other.id != *price);
     for begins in others.map(|other| other.validity.from) {
         if begins == asked.from {
@@ -149,7 +164,8 @@ fn check_room(
         if way.contains(&begins) {
             return Err("another price begins in between: change or remove that one first");
         }
-        if begins > asked.from && asked.to.is_some_and(|to| begins < to) {
+        let is_known = was.to.is_some() && was.contains(begins);
+        if !is_known && begins > asked.from && asked.to.is_some_and(|to| begins < to) {
             return Err("another price begins before this one ends");
         }
     }
@@ -192,10 +208,47 @@ impl Timeline {
                 asked.extend(prices::under(db, holds, now).await?);
             }
         }
-        Ok(Timeline { now, stored, asked })
+        let mut timeline = Timeline { now, stored, asked };
+        if !timeline.is_stored() {
+            timeline.ask_stored();
+        }
+        Ok(timeline)
     }
 
-    /// Has the price end then that ends where this one comes again.
+    /// Whether all rows are those that what was asked for is cut to.
+    fn is_stored(&self) -> bool {
+        let cut = self.cut();
+        let is_cut = |row: &Price| {
+            let is_it = |other: &Price| {
+                other.validity == row.validity
+                    && (other.credits, other.usd) == (row.credits, row.usd)
+                    && other.source() == row.source()
+            };
+            cut.iter().any(is_it)
+        };
+        self.stored.iter().all(is_cut)
+    }
+
+    /// A host of before, which shares the store until it is upgraded, changes rows, and knows neither of ends nor of prices that come again. What it has
+    /// written is what sellers were told: each row is asked for as it stands, and none ends sooner.
+    fn ask_stored(&mut self) {
+        let now = self.now;
+        self.asked.retain(|price| !price.validity.is_future(now));
+        let planned = self.stored.iter().filter(|row| row.validity.is_future(now));
+        self.asked.extend(planned.cloned());
+        for price in &mut self.asked {
+            let to = price.validity.to;
+            price.ends_at = price.ends_at.filter(|end| to.is_some_and(|to| to <= *end));
+            price.resumes = None;
+        }
+    }
+
+    /// Whether that price was asked for, and is not another one again.
+    fn asks(&self, id: &PriceId) -> bool {
+        self.asked.iter().any(|price| price.id == *id)
+    }
+
+    /// Has the price end then that ends where this one comes again; and where that is sooner, also those that would hold in between.
     async fn end_before(
         &mut self,
         write: &mut Write,
@@ -206,11 +259,24 @@ impl Timeline {
         let Some(source) = self.stored.iter().find(ends).map(Price::source).cloned() else {
             return Ok(());
         };
-        // Also where it holds no more: it would be taken for one that has not ended.
-        prices::ask_end(write, &again.product_id, &source, at, self.now).await?;
-        let rows = self.stored.iter_mut().chain(&mut self.asked);
-        for row in rows.filter(|row| row.id == source) {
-            row.ends_at = at;
+        let mut ended = vec![source];
+        let under = self.asked.iter().find(|price| price.id == *again.source());
+        if let (Some(at), Some(under)) = (at, under)
+            && at < again.validity.from
+        {
+            let is_over = |price: &&Price| {
+                price.validity.from > under.validity.from && price.asked().contains(at)
+            };
+            let over = self.asked.iter().filter(is_over);
+            ended.extend(over.map(|price| price.id.clone()));
+        }
+        for id in &ended {
+            // Also where it holds no more: it would be taken for one that has not ended.
+            prices::ask_end(write, &again.product_id, id, at, self.now).await?;
+            let rows = self.stored.iter_mut().chain(&mut self.asked);
+            for row in rows.filter(|row| row.id == *id) {
+                row.ends_at = at;
+            }
         }
         Ok(())
     }
@@ -219,6 +285,20 @@ impl Timeline {
     fn holding(&self) -> Vec<(usize, Validity)> {
         let asked: Vec<Validity> = self.asked.iter().map(Price::asked).collect();
         holding(&asked, self.now)
+    }
+
+    /// From when on no price would hold although one does as it is stored. Not before the first one begins, which may be moved and taken back.
+    fn gap(&self) -> Option<Timestamp> {
+        let held: Vec<Validity> = self.holding().into_iter().map(|(_, held)| held).collect();
+        let first = held.first()?.from;
+        let ends = held.iter().filter_map(|validity| validity.to);
+        let begins = self.stored.iter().map(|row| row.validity.from);
+        let is_lost = |at: &Timestamp| {
+            *at > first
+                && !held.iter().any(|validity| validity.contains(*at))
+                && self.stored.iter().any(|row| row.validity.contains(*at))
+        };
+        ends.chain(begins).filter(is_lost).min()
     }
 
     /// Refuses, with this code, more planned prices than there were, if they are too many.
@@ -241,9 +321,7 @@ impl Timeline {
     fn cut(&self) -> Vec<Price> {
         let holds = held(&self.stored, self.now);
         let is_spare = |row: &&Price| {
-            row.resumes.is_some()
-                && row.validity.is_future(self.now)
-                && self.asked.iter().all(|asked| asked.id != row.id)
+            row.resumes.is_some() && row.validity.is_future(self.now) && !self.asks(&row.id)
         };
         let mut spare: Vec<&Price> = self.stored.iter().filter(is_spare).collect();
         let mut rows = Vec::new();

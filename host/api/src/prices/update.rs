@@ -18,8 +18,8 @@ pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{c
     .about("Prices", "Change a price that has not begun")
     .notes(
         "The price before it ends where this one begins, and holds again after `effective_to`, as after a discount: 400 where there is none before. \
-         It passes no other price that was planned, and none begins before it ends: 409 `PRICE_OVERLAP`. A discount that gets another amount is a \
-         price like any other: `discount_percent` and `original_price_credits` are `null` then. A price that has begun is history: 409 \
+         It passes no other price that was planned, and none begins before an end that it gets: 409 `PRICE_OVERLAP`. A discount that gets another \
+         amount is a price like any other: `discount_percent` and `original_price_credits` are `null` then. A price that has begun is history: 409 \
          `INVALID_STATE`.",
     )
     .needs(Role::DataEngineer, Permission::Write)

@@ -730,6 +730,176 @@ async fn the_first_price_does_not_end() {
     assert_eq!(shown.at("/data/effective_to"), &Value::Null);
 }
 
+/// A price that another one gives way to is neither taken back nor given an end where there is none beside it: nothing could be bought once that one has
+/// ended. The first prices of a product that is not sold yet may be taken back, the last of them first.
+#[tokio::test]
+async fn a_price_that_others_give_way_to_stays() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    let hour = |hours: u32| Some(now().after(HOUR * hours).to_string());
+    let (first, second, third, fifth) = (hour(1), hour(2), hour(3), hour(5));
+    let plan = async |path: &str, body: Value| {
+        let planned = world.post(&acme.key, path, body).await.expect(201);
+        format!("{prices}/{}", planned.text("/data/id"))
+    };
+    let price = json!({"price_credits": 10, "effective_from": first});
+    let price = plan(&prices, price).await;
+    let discount = json!({"discount_percent": 50, "effective_from": second, "effective_to": third});
+    let discount = plan(&format!("{prices}/discount"), discount).await;
+    let refused = world.delete(&acme.key, &price).await;
+    refused.expect_error(409, "INVALID_STATE");
+    let ends = json!({"effective_to": second});
+    let refused = world.patch(&acme.key, &price, ends).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(refused.fields(), ["effective_to"]);
+
+    // Also where one is planned for later: until then there would be none.
+    let later = json!({"price_credits": 30, "effective_from": fifth});
+    plan(&prices, later).await;
+    let refused = world.delete(&acme.key, &price).await;
+    refused.expect_error(409, "INVALID_STATE");
+    let expected = [(10, first), (5, second), (10, third), (30, fifth.clone())];
+    assert_eq!(coming(&world, &acme, &prices).await, expected);
+    for path in [discount, price] {
+        world.delete(&acme.key, &path).await.expect(204);
+    }
+    assert_eq!(coming(&world, &acme, &prices).await, [(30, fifth)]);
+}
+
+/// Discounts that lie within each other are all over where the price behind them is moved to: none holds again between there and its own end.
+#[tokio::test]
+async fn discounts_that_are_ended_do_not_hold_again() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let minutes = |minutes: u32| Some(now().after(HOUR / 60 * minutes).to_string());
+    let (within, sooner, end) = (minutes(30), minutes(60), minutes(120));
+    for outer in [&sooner, &end] {
+        for at in [Some(now().to_string()), within.clone()] {
+            let prices = ten_credits(&world, &acme).await;
+            for (percent, until) in [(50, outer), (20, &end)] {
+                let discount = json!({"discount_percent": percent, "effective_to": until});
+                let path = format!("{prices}/discount");
+                world.post(&acme.key, &path, discount).await.expect(201);
+            }
+            let expected = [(4, None), (10, end.clone())];
+            assert_eq!(coming(&world, &acme, &prices).await, expected);
+            let listed = world.get(&acme.key, &prices).await.expect(200);
+            let again = format!("{prices}/{}", listed.text("/data/0/id"));
+            let moved = json!({"effective_from": at});
+            let moved = world.patch(&acme.key, &again, moved).await.expect(200);
+            let expected = match at == within {
+                true => {
+                    assert_eq!(moved.at("/data/effective_from"), &json!(within));
+                    vec![(4, None), (10, at)]
+                }
+                false => vec![(10, None)],
+            };
+            assert_eq!(coming(&world, &acme, &prices).await, expected);
+        }
+    }
+}
+
+/// A planned discount can be changed although another price begins before its end: one that cuts it short, or a discount within it. What begins beyond
+/// that end it does not pass.
+#[tokio::test]
+async fn a_discount_with_another_price_in_it_can_be_changed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = ten_credits(&world, &acme).await;
+    let minutes = |minutes: u32| Some(now().after(HOUR / 60 * minutes).to_string());
+    let (begin, inner, outer) = (minutes(60), minutes(90), minutes(100));
+    let (end, fourth, fifth) = (minutes(180), minutes(240), minutes(300));
+    let set = async |path: &str, body: Value| {
+        let set = world.post(&acme.key, path, body).await.expect(201);
+        format!("{prices}/{}", set.text("/data/id"))
+    };
+    let discounts = format!("{prices}/discount");
+    let discount = json!({"discount_percent": 50, "effective_from": begin, "effective_to": end});
+    let discount = set(&discounts, discount).await;
+    let cuts = json!({"price_credits": 20, "effective_from": outer});
+    let cuts = set(&prices, cuts).await;
+    let six = json!({"price_credits": 6});
+    world.patch(&acme.key, &discount, six).await.expect(200);
+    let expected = [(10, None), (6, begin.clone()), (20, outer.clone())];
+    assert_eq!(coming(&world, &acme, &prices).await, expected);
+    world.delete(&acme.key, &cuts).await.expect(204);
+    let expected = [(10, None), (6, begin.clone()), (10, end.clone())];
+    assert_eq!(coming(&world, &acme, &prices).await, expected);
+
+    let within = json!({"discount_percent": 50, "effective_from": inner, "effective_to": outer});
+    set(&discounts, within).await;
+    let eight = json!({"price_credits": 8});
+    world.patch(&acme.key, &discount, eight).await.expect(200);
+    let mut expected = vec![(10, None), (8, begin), (3, inner), (8, outer), (10, end)];
+    assert_eq!(coming(&world, &acme, &prices).await, expected);
+    let planned = json!({"price_credits": 20, "effective_from": fourth});
+    set(&prices, planned).await;
+    let longer = json!({"effective_to": fifth});
+    let refused = world.patch(&acme.key, &discount, longer).await;
+    refused.expect_error(409, "PRICE_OVERLAP");
+    expected.push((20, fourth));
+    assert_eq!(coming(&world, &acme, &prices).await, expected);
+}
+
+/// Writes past the host, as one of another release would, of a price.
+async fn write_past(world: &World, price: &str, statements: &[&'static str]) {
+    let written = world.db.write(async |write| -> Result<(), StoreError> {
+        for statement in statements {
+            sqlx::query(*statement)
+                .bind(price)
+                .execute(&mut **write)
+                .await?;
+        }
+        Ok(())
+    });
+    written.await.unwrap();
+}
+
+/// A host of the release before, which shares the store until it is upgraded, changes the price behind a discount and knows not what it is: what it has
+/// written stays when the next price is set.
+#[tokio::test]
+async fn what_a_host_of_before_has_changed_stays() {
+    const DEARER: &[&str] =
+        &["UPDATE prices SET price_credits = 12, price_cents = 600 WHERE price_id = $1"];
+    const REMOVED: &[&str] = &[
+        "UPDATE prices SET effective_to = NULL
+         WHERE (product_id, effective_to) = (SELECT product_id, effective_from FROM prices WHERE price_id = $1)",
+        "DELETE FROM prices WHERE price_id = $1",
+    ];
+    const MOVED: &[&str] = &[
+        "UPDATE prices SET effective_to = effective_to + 3600000000
+         WHERE (product_id, effective_to) = (SELECT product_id, effective_from FROM prices WHERE price_id = $1)",
+        "UPDATE prices SET effective_from = effective_from + 3600000000 WHERE price_id = $1",
+    ];
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let begun = now();
+    let at = |hours: u32| Some(begun.after(HOUR * hours).to_string());
+    let (first, second, third) = (at(1), at(2), at(3));
+    for (statements, expected) in [
+        (DEARER, vec![(5, None), (12, first.clone())]),
+        (REMOVED, vec![(5, None)]),
+        (MOVED, vec![(5, None), (10, second)]),
+    ] {
+        let prices = ten_credits(&world, &acme).await;
+        let discount = json!({"discount_percent": 50, "effective_to": first});
+        let path = format!("{prices}/discount");
+        world.post(&acme.key, &path, discount).await.expect(201);
+        let listed = world.get(&acme.key, &prices).await.expect(200);
+        write_past(&world, &listed.text("/data/0/id"), statements).await;
+        assert_eq!(coming(&world, &acme, &prices).await, expected);
+        let planned = json!({"price_credits": 30, "effective_from": third});
+        let planned = world.post(&acme.key, &prices, planned).await.expect(201);
+        let mut with_it = expected.clone();
+        with_it.push((30, third.clone()));
+        assert_eq!(coming(&world, &acme, &prices).await, with_it);
+        let path = format!("{prices}/{}", planned.text("/data/id"));
+        world.delete(&acme.key, &path).await.expect(204);
+        assert_eq!(coming(&world, &acme, &prices).await, expected);
+    }
+}
+
 /// A request with this body, which comes when that instant has.
 fn late(method: Method, key: &str, path: &str, body: &Value, at: Timestamp) -> Request<Body> {
     let bytes = Bytes::from(body.to_string());
