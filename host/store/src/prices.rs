@@ -288,6 +288,24 @@ pub async fn holding_from(
     rows.iter().map(from_row).collect()
 }
 
+/// When one of the prices that hold at `from` or later was written last.
+pub async fn written_at(
+    db: &mut AnyConnection,
+    product: &str,
+    from: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = sqlx::query(
+        "SELECT MAX(updated_at) AS written_at
+         FROM prices
+         WHERE product_id = $1 AND COALESCE(effective_to, 9223372036854775807) > $2",
+    )
+    .bind(product)
+    .bind(from.micros())
+    .fetch_one(db)
+    .await?;
+    row.time_opt("written_at")
+}
+
 /// The prices that were asked for and are under this one: they began before it, and hold again if it ends before they do. None is under one without an end.
 /// As many as were set one above the other and have not ended yet.
 pub async fn under(

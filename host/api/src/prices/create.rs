@@ -52,7 +52,8 @@ pub async fn create_price(
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
-            let now = api.app().clock.now();
+            let clock = api.app().clock.now();
+            let now = timeline::now(write, priced.product.id(), clock).await?;
             let new = NewPrice {
                 company: caller.company(),
                 product: priced.product.id(),

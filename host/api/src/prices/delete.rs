@@ -32,7 +32,8 @@ pub async fn delete_price(
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
-            let now = api.app().clock.now();
+            let clock = api.app().clock.now();
+            let now = timeline::now(write, priced.product.id(), clock).await?;
             let price = prices::get(write, caller.company(), priced.product.id(), &id).await?;
             let price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
             if !price.validity.is_future(now) {

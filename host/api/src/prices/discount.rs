@@ -57,7 +57,8 @@ pub async fn discount_price(
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;
-            let now = api.app().clock.now();
+            let clock = api.app().clock.now();
+            let now = timeline::now(write, priced.product.id(), clock).await?;
             let from = from.max(now);
             check_end(from, body.effective_to)?;
             let base = prices::active(write, priced.product.id(), from)

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// A client that says `effective_from: now` is believed although its request took a moment.
 const LATE: Duration = Duration::from_secs(60);
 
+/// The clocks of two hosts differ by less, and one is set back by less. What was written by a clock further ahead is not waited for.
+const SKEW: Duration = Duration::from_secs(60);
+
 /// Prices of a product that are yet to hold: all are looked at whenever one is placed, moved or deleted.
 const PLANNED_MAX: usize = 100;
 
@@ -38,6 +41,18 @@ pub fn begin(asked: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Prob
         )),
         _ => Ok(now),
     }
+}
+
+/// When prices of a product are written: after all that was written of them before, also by a host whose clock is ahead, or by this one before its clock
+/// was set back. What has begun by that one has begun.
+pub async fn now(
+    db: &mut AnyConnection,
+    product: &str,
+    clock: Timestamp,
+) -> Result<Timestamp, StoreError> {
+    let written = prices::written_at(db, product, clock).await?;
+    let written = written.filter(|at| *at < clock.after(SKEW));
+    Ok(written.map_or(clock, |at| clock.max(at.after(Duration::from_micros(1)))))
 }
 
 /// Puts a price there: it ends the one that holds, and holds until it ends itself or one begins that is planned already. `refusal`: where it cannot.

@@ -1,6 +1,6 @@
 //! A price given with its endpoint: the same as one given by itself.
 
-use crate::prices::timeline::{check_history, place};
+use crate::prices::timeline::{self, check_history, place};
 use crate::refusals::CONFLICT;
 use crate::{Caller, Problem};
 use souk_domain::money::Credits;
@@ -33,6 +33,7 @@ pub async fn set(
     credits: Credits,
     now: Timestamp,
 ) -> Result<(), Problem> {
+    let now = timeline::now(write, product, now).await?;
     let current = prices::active(write, product, now).await?;
     if current.is_some_and(|current| is_so(&current, credits)) {
         return Ok(());

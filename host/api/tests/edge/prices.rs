@@ -900,6 +900,34 @@ async fn what_a_host_of_before_has_changed_stays() {
     }
 }
 
+/// What has begun by the clock of another host, which is ahead, or by this one's before it was set back, has begun: it stays, and the next price that
+/// is set begins after it, and does not end with it.
+#[tokio::test]
+async fn what_a_clock_ahead_has_begun_is_history() {
+    const AHEAD: &[&str] = &[
+        "UPDATE prices SET effective_to = effective_to + 30000000, updated_at = updated_at + 30000000
+         WHERE (product_id, effective_to) = (SELECT product_id, effective_from FROM prices WHERE price_id = $1)",
+        "UPDATE prices SET effective_from = effective_from + 30000000, created_at = created_at + 30000000, updated_at = updated_at + 30000000
+         WHERE price_id = $1",
+    ];
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = ten_credits(&world, &acme).await;
+    let price = |credits: i64| json!({"price_credits": credits});
+    let ahead = world.post(&acme.key, &prices, price(20)).await.expect(201);
+    let ahead = ahead.text("/data/id");
+    write_past(&world, &ahead, AHEAD).await;
+    let path = format!("{prices}/{ahead}");
+    let refused = world.patch(&acme.key, &path, price(21)).await;
+    refused.expect_error(409, "INVALID_STATE");
+    let refused = world.delete(&acme.key, &path).await;
+    refused.expect_error(409, "INVALID_STATE");
+    world.post(&acme.key, &prices, price(30)).await.expect(201);
+    let all = coming(&world, &acme, &prices).await;
+    let credits: Vec<i64> = all.iter().map(|(credits, _)| *credits).collect();
+    assert_eq!(credits, [10, 20, 30]);
+}
+
 /// A request with this body, which comes when that instant has.
 fn late(method: Method, key: &str, path: &str, body: &Value, at: Timestamp) -> Request<Body> {
     let bytes = Bytes::from(body.to_string());
