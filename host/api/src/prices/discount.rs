@@ -63,7 +63,10 @@ pub async fn discount_price(
             check_end(from, body.effective_to)?;
             let base = prices::active(write, priced.product.id(), from)
                 .await?
-                .ok_or_else(|| priced.no_price("active"))?;
+                .ok_or_else(|| {
+                    let message = "no price holds when the discount would begin: set one first, or give effective_from";
+                    Problem::of(PRICE_NOT_FOUND, message)
+                })?;
             let credits = discounted(base.credits, body.discount_percent)
                 .map_err(|error| Problem::invalid("discount_percent", error.to_string()))?;
             let new = NewPrice {
