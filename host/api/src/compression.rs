@@ -8,12 +8,15 @@ use crate::unread::{Charge, Tally};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, stream};
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header};
 use http_body::{Frame, SizeHint};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tower::{Layer, ServiceExt};
@@ -40,7 +43,47 @@ const KINDS: [&str; 5] = [
 
 /// Among a response's extensions: what its bytes become, for who has to know when they have left. They are others than those that it was made of.
 #[derive(Clone)]
-pub struct Followed(pub Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>);
+pub struct Followed {
+    pub follow: Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>,
+    pub cut: Arc<Cut>,
+}
+
+/// How a body is cut off behind its last byte. A compressor keeps the end of what it was given to itself, and an error would take that with it: so what
+/// it compresses ends, and the error comes behind what it has made of it.
+pub struct Cut {
+    is_compressed: AtomicBool,
+    error: OnceLock<String>,
+    /// Once all bytes have left.
+    gone: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+impl Cut {
+    pub fn new(gone: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Arc<Cut> {
+        Arc::new(Cut {
+            is_compressed: AtomicBool::new(false),
+            error: OnceLock::new(),
+            gone: Box::new(gone),
+        })
+    }
+
+    /// `None`: the body is to end, and is cut off behind. `Some`: the error that cuts it off, once all that was before it has left.
+    pub async fn end(&self, error: String) -> Option<String> {
+        if self.is_compressed.load(Ordering::Relaxed) {
+            // It is cut off once.
+            let _ = self.error.set(error);
+            return None;
+        }
+        (self.gone)().await;
+        Some(error)
+    }
+
+    /// Behind the last byte that was made of a body.
+    async fn behind(&self) -> Option<axum::BoxError> {
+        let error = self.error.get()?;
+        (self.gone)().await;
+        Some(error.clone().into())
+    }
+}
 
 /// What a request asks for, if it may be answered compressed: its `Accept-Encoding`.
 pub struct Wish(Option<Box<HeaderMap>>);
@@ -105,9 +148,20 @@ async fn compressed(
         .compress_when(|_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| true);
     let Ok(response) = layer.layer(answered).oneshot(request).await;
     match followed {
-        Some(Followed(follow)) => response.map(|body| {
-            Body::new(body.map_frame(move |frame| frame.map_data(|bytes| follow(bytes))))
-        }),
+        Some(followed) => {
+            followed.cut.is_compressed.store(true, Ordering::Relaxed);
+            response.map(|body| {
+                let frames = stream::unfold((body, followed), |(mut body, followed)| async {
+                    let frame: Result<_, axum::BoxError> = match body.frame().await {
+                        Some(Ok(frame)) => Ok(frame.map_data(|bytes| (followed.follow)(bytes))),
+                        Some(Err(error)) => Err(error),
+                        None => Err(followed.cut.behind().await?),
+                    };
+                    Some((frame, (body, followed)))
+                });
+                Body::new(StreamBody::new(frames.fuse()))
+            })
+        }
         None => response.map(Body::new),
     }
 }

@@ -5,7 +5,7 @@
 
 use super::unread_pages::UnreadPages;
 use super::{payer, refusal};
-use crate::compression::Followed;
+use crate::compression::{Cut, Followed};
 use crate::data::{Request, accept};
 use crate::gate;
 use crate::idempotency;
@@ -16,7 +16,7 @@ use crate::{ApiState, Caller, Problem, RawBody};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{FutureExt, StreamExt, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -31,15 +31,11 @@ use souk_domain::time::Timestamp;
 use souk_store::Cached;
 use souk_store::audit::on_behalf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tokio::task::AbortHandle;
 
 /// Exports under way of one company: each holds two pages of at most 16 MiB and a session of the seller's source.
 pub const EXPORTS_MAX: u32 = 4;
-
-/// A compressor hands out the end of a page once nothing has come for a moment, before it asks for more: within a millisecond, and on a machine that is
-/// busy within many.
-const COMPRESSOR_WAITS: Duration = Duration::from_millis(250);
 
 const ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const PAGES: HeaderName = HeaderName::from_static("x-export-pages");
@@ -101,19 +97,30 @@ pub async fn export<T>(
         None => return Err(Problem::internal("an export ended before it began")),
     };
     let pages = unread.clone();
-    let followed = Followed(Arc::new(move |bytes: Bytes| pages.counted(bytes.into())));
+    let sent = unread.clone();
+    let cut = Cut::new(move || {
+        let sent = sent.clone();
+        // Who takes it too slowly is cut by that, and nobody is waited for longer than an export may take.
+        let gone = async move { tokio::time::timeout(export::TIME_MAX, sent.gone()).await };
+        gone.map(drop).boxed()
+    });
+    let followed = Followed {
+        follow: Arc::new(move |bytes: Bytes| pages.counted(bytes.into())),
+        cut: cut.clone(),
+    };
     let sending = Sending {
         api: api.clone(),
         headers: raw.parts.headers.clone(),
         endpoint: id.to_string(),
         unread,
+        cut,
         has_checkpoints: wanted.has_checkpoints,
         inlet,
         next: Next::Part(first),
         _work: work,
         _place: place,
     };
-    let frames = stream::unfold(sending, Sending::frame);
+    let frames = stream::unfold(sending, Sending::frame).fuse();
     let mut response = Response::new(Body::new(StreamBody::new(frames)));
     response.extensions_mut().insert(followed);
     let headers = response.headers_mut();
@@ -143,6 +150,8 @@ struct Sending {
     headers: HeaderMap,
     endpoint: String,
     unread: Arc<UnreadPages>,
+    /// With an error the listener drops what it has not written yet.
+    cut: Arc<Cut>,
     has_checkpoints: bool,
     inlet: Inlet,
     next: Next,
@@ -188,7 +197,7 @@ impl Sending {
                     }
                     Err(problem) => {
                         let error = format!("the export ends early: {}", problem.code());
-                        leaves(&self.unread, &self.headers).await;
+                        let error = self.cut.end(error).await?;
                         return Some((Err(error.into()), self));
                     }
                 },
@@ -243,13 +252,4 @@ impl Sending {
         drop(held);
         Frame::data(bytes)
     }
-}
-
-/// Waits until what was paid is on the wire: with an error the listener drops what it has not written yet. Who takes it too slowly is cut by that, and
-/// nobody is waited for longer than an export may take.
-async fn leaves(unread: &UnreadPages, headers: &HeaderMap) {
-    if headers.contains_key(header::ACCEPT_ENCODING) {
-        tokio::time::sleep(COMPRESSOR_WAITS).await;
-    }
-    let _ = tokio::time::timeout(export::TIME_MAX, unread.gone()).await;
 }
