@@ -62,11 +62,11 @@ async fn a_snapshot_that_is_given_up_is_nobody_elses() {
 }
 
 /// Longer than it takes to begin a few, and shorter than a writer waits for its turn.
-const SLEEPS: &str = "SELECT CAST(pg_sleep(3) AS TEXT) AS slept";
+const SLEEPS: &str = "SELECT CAST(pg_sleep(4) AS TEXT) AS slept";
 const ASLEEP: &str = "
     SELECT COUNT(*) AS n
     FROM pg_stat_activity
-    WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT CAST(pg_sleep(3)%'";
+    WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT CAST(pg_sleep(4)%'";
 /// Transactions that one company may have at work at a server.
 const OF_COMPANY: i64 = 4;
 
