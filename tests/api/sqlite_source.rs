@@ -394,3 +394,45 @@ async fn names_match_as_sqlite_matches_them() {
         );
     }
 }
+
+/// A chart of nothing is an empty chart, although a file says no types of what it computes then.
+#[tokio::test]
+async fn a_chart_without_rows_is_empty() {
+    let seller = host().await.company(&unique("chart")).await;
+    let file = sqlite_file(
+        "CREATE TABLE sales (day TEXT, amount INTEGER); INSERT INTO sales VALUES ('2026-11-23', 3)",
+    );
+    let connection = seller.sqlite("sales.db", file.await).await;
+    let asset = json!({"asset_type": "VISUALIZATION", "result_type": "chart", "parameters": [{"name": "day", "type": "string"}],
+        "sql_logic": "SELECT day, sum(amount) AS total FROM sales WHERE day = :day GROUP BY day"});
+    let asset = seller.asset(&connection, asset).await;
+    for (day, rows) in [("2026-11-23", 1), ("2026-11-24", 0)] {
+        let answer = seller
+            .execute(&asset, json!({"day": day}))
+            .await
+            .expect(200);
+        let shown = answer.body.to_string();
+        assert_eq!(shown.matches("\"total\":3").count(), rows, "{shown}");
+    }
+}
+
+/// Of parameters that are not valid nobody knows whether a statement's own are among them.
+#[tokio::test]
+async fn a_wrong_parameter_is_told_by_itself() {
+    let seller = host().await.company(&unique("wrong")).await;
+    let file = sqlite_file("CREATE TABLE sales (day TEXT)").await;
+    let connection = seller.sqlite("sales.db", file).await;
+    let body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "a sum", "result_type": "number",
+        "sql_logic": "SELECT count(*) FROM sales WHERE day = :day", "parameters": [{"name": "day", "type": "days"}]});
+    let refused = seller.client.post(&seller.path("/assets"), body).await;
+    let errors = refused
+        .at("/error/details/errors")
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let fields: Vec<&str> = errors
+        .iter()
+        .filter_map(|error| error["field"].as_str())
+        .collect();
+    assert_eq!(fields, ["parameters[0].type"], "{}", refused.body);
+}

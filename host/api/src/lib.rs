@@ -24,7 +24,7 @@
 //!     api.db()
 //!         .write(async |write| {                              // committed when it returns Ok; StoreError turns into a Problem
 //!             products::get(write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
-//!             let price = prices::insert(write, …).await?;
+//!             let price = timeline::place(write, …).await?;
 //!             Ok(Created { location: format!("/companies/{}/assets/{asset}/prices/{}", caller.company(), price.id), data: price.into() })
 //!         })
 //!         .await

@@ -95,19 +95,8 @@ impl NewPrice<'_> {
     }
 }
 
-/// Adds a price that holds all the time that it is asked for; the caller has made room for it ([`end_at`]).
-pub async fn insert(
-    write: &mut Write,
-    new: &NewPrice<'_>,
-    now: Timestamp,
-) -> Result<Price, StoreError> {
-    let price = new.price(now);
-    add(write, &price).await?;
-    Ok(price)
-}
-
-/// Adds a price as it is.
-pub async fn add(write: &mut Write, price: &Price) -> Result<(), StoreError> {
+/// Adds a price; the caller has made room for it ([`end_at`]).
+pub async fn insert(write: &mut Write, price: &Price) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO prices (price_id, company_id, product_id, price_credits, price_cents, discount_percent, original_price_credits,
                              effective_from, effective_to, ends_at, resumes, created_by, created_at, updated_at)

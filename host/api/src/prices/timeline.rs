@@ -396,7 +396,7 @@ impl Timeline {
                     row.updated_at = self.now;
                     prices::update(write, row, self.now).await?;
                 }
-                None => prices::add(write, row).await?,
+                None => prices::insert(write, row).await?,
             }
         }
         for gone in &self.stored {

@@ -50,7 +50,7 @@ async fn set_price(write: &mut Write, product: &AssetId) -> Result<(), StoreErro
         },
         created_by: "key_1",
     };
-    prices::insert(write, &new, now()).await.map(drop)
+    prices::insert(write, &new.price(now())).await
 }
 
 async fn rename(

@@ -32,7 +32,7 @@ fn differences<Name: AsRef<str>>(asked: &[Name], answered: &[Column]) -> String 
     let came: HashSet<String> = answered.iter().map(|name| key(name)).collect();
     let missing = asked.iter().filter(|name| !came.contains(&key(name)));
     let missing: Vec<&str> = missing.copied().collect();
-    // To SQLite a quoted name that no column has is a text, whose column is called as it is written: that one is missing, and nothing came in its place.
+    // Where a quoted name that no column has is a text, its column is called as it is written: that one is missing, and nothing came in its place.
     let is_asked_for = |name: &str| asked_for.contains(&key(name.trim_matches('"')));
     let extra = answered.iter().filter(|name| !is_asked_for(name));
     let extra: Vec<&str> = extra.copied().collect();

@@ -185,6 +185,20 @@ struct Written {
     has_unpaid: bool,
 }
 
+impl Written {
+    /// These bytes, with what all up to them come to.
+    fn part(&self, bytes: Vec<u8>, cursor: Option<String>, held: Held) -> Part {
+        Part {
+            bytes,
+            rows: self.rows,
+            pages: self.pages,
+            credits: self.credits,
+            cursor,
+            held,
+        }
+    }
+}
+
 impl<'a> Export<'a> {
     fn refuse(&self, cause: Cause) -> Failure {
         Failure::before(self.endpoint.sold().is_owner(self.payer.company), cause)
@@ -245,15 +259,8 @@ impl<'a> Export<'a> {
             return;
         };
         let held = self.held(bytes.len());
-        let part = Part {
-            bytes,
-            rows: turn.rows,
-            pages: turn.pages,
-            credits: turn.credits,
-            // There would be more.
-            cursor: Some(String::new()),
-            held,
-        };
+        // There would be more.
+        let part = turn.part(bytes, Some(String::new()), held);
         let _ = turn.outlet.parts.send(Ok(part)).await;
     }
 
@@ -381,14 +388,7 @@ impl<'a> Export<'a> {
         turn.rows += returned as u64;
         turn.pages += 1;
         let held = self.held(bytes.len());
-        let part = Part {
-            bytes,
-            rows: turn.rows,
-            pages: turn.pages,
-            credits: turn.credits,
-            cursor,
-            held,
-        };
+        let part = turn.part(bytes, cursor, held);
         // Nobody takes it any more: the next page, if it has begun, finds that out by itself.
         let _ = turn.outlet.parts.send(Ok(part)).await;
         // There was no room to read it ahead.

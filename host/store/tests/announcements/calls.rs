@@ -288,9 +288,10 @@ async fn prices(witness: &mut Witness, company: &CompanyId, asset: &AssetId) {
         },
         created_by: "key_1",
     };
-    let price = witness
+    let price = new.price(NOW);
+    witness
         .of("prices::insert", async |write| {
-            prices::insert(write, &new, NOW).await
+            prices::insert(write, &price).await
         })
         .await;
     let dearer = Price {

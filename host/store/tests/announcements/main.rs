@@ -104,7 +104,6 @@ const CHANGE_NOTHING: &[&str] = &[
 const PARTS: &[(&str, &str)] = &[
     ("companies::retire_handle", "companies::update"),
     ("connections::bump", "files::put"),
-    ("prices::add", "prices::insert"),
 ];
 
 type Told = BTreeSet<(String, String)>;

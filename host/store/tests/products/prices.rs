@@ -45,7 +45,7 @@ async fn priced(db: &Db, owner: &CompanyId, name: &str, ended: i64) -> AssetId {
         .bind(ended)
         .execute(&mut **tx)
         .await?;
-        prices::insert(tx, &planned, NOW).await?;
+        prices::insert(tx, &planned.price(NOW)).await?;
         Ok(())
     });
     made.await.unwrap();

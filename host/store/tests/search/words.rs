@@ -161,7 +161,7 @@ async fn comparables_share_the_words_that_say_most() {
                     validity: Validity { from: at, to: None },
                     created_by: "key_1",
                 };
-                prices::insert(write, &new, at).await?;
+                prices::insert(write, &new.price(at)).await?;
             }
             Ok(())
         });
