@@ -139,5 +139,4 @@ impl<K: Eq + Hash + Clone, A: Account> Clients<K, A> {
 }
 
 #[cfg(test)]
-#[path = "client_tests.rs"]
 mod tests;

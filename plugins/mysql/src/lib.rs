@@ -1,7 +1,7 @@
 //! MySQL and MariaDB as a connector: a state machine over the client/server protocol, version 10.
 //!
 //! Start reading at `session` (the request at work and what arrives for it); `frames` cuts messages from packets, `startup` logs in
-//! with the help of `secrets`, `identity` says which server it is, `statements` holds the prepared ones, `types` turns binary values
+//! with the help of `secrets`, `identity` says which server it is, `statements` holds the prepared ones, `types` says what a column is, `values` turns binary values
 //! into columns and `parameters` values into binary, `catalog` asks for the schema, `errors` says whose fault an error number is.
 //!
 //! **Read-only.** The session's default is READ ONLY, and every request is one explicit `START TRANSACTION READ ONLY`, the statement,
@@ -28,6 +28,7 @@ mod settings;
 mod startup;
 mod statements;
 mod types;
+mod values;
 
 pub use session::Session;
 

@@ -4,7 +4,8 @@
 
 use crate::catalog::FLAGS;
 use crate::protocol::{Reader, malformed};
-use crate::types::{Definition, Reading};
+use crate::types::Definition;
+use crate::values::Reading;
 use souk_sdk::{Error, KnownColumns, short};
 use std::rc::Rc;
 
