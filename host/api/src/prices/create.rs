@@ -8,6 +8,7 @@ use crate::refusals::PRICE_OVERLAP;
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Number;
 use souk_domain::prices::Validity;
 use souk_domain::roles::{Permission, Role};
@@ -35,6 +36,21 @@ pub struct PriceIn {
     /// Default now.
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_from: Option<Timestamp>,
+    /// What other shapes of a price have, and this one would otherwise ignore.
+    #[schema(ignore)]
+    effective_to: Option<IgnoredAny>,
+}
+
+impl PriceIn {
+    fn without_end(&self) -> Result<(), Problem> {
+        match self.effective_to {
+            None => Ok(()),
+            Some(_) => Err(Problem::invalid(
+                "effective_to",
+                "a price holds until another one begins: what ends is a discount (POST …/prices/discount), or a planned price that is given an end (PATCH)",
+            )),
+        }
+    }
 }
 
 /// Sets a price; the former one ends where it begins, and does not come again.
@@ -45,9 +61,13 @@ pub async fn create_price(
     once: Once,
     Body(body): Body<PriceIn>,
 ) -> Result<Created<PriceOut>, Problem> {
-    let ((credits, usd), from) = both(
-        amount(body.price_usd.as_ref(), body.price_credits),
+    let times = both(
         timeline::begin(body.effective_from, caller.now()),
+        body.without_end(),
+    );
+    let ((credits, usd), (from, ())) = both(
+        amount(body.price_usd.as_ref(), body.price_credits),
+        times,
     )?;
     api.db()
         .write(async |write| {

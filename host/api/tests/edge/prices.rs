@@ -194,6 +194,8 @@ async fn what_is_no_price_is_refused() {
         json!({"price_credits": -1}),
         json!({"price_credits": 1.5}),
         json!({"price_credits": 1, "effective_from": "2020-01-01T00:00:00Z"}),
+        // It would not end.
+        json!({"price_credits": 1, "effective_to": "2999-01-01T00:00:00Z"}),
     ] {
         world
             .post(&acme.key, &prices, body)
@@ -209,7 +211,7 @@ async fn what_is_no_price_is_refused() {
         .await
         .expect_error(404, "ASSET_NOT_FOUND");
     world
-        .post(&acme.key, &prices, json!({"price_credits": 0}))
+        .post(&acme.key, &prices, json!({"price_credits": 0, "effective_to": null}))
         .await
         .expect(201);
 }
