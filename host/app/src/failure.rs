@@ -59,7 +59,7 @@ pub enum Cause {
     NoSuchTable(String),
     /// It was changed since its sample was taken, or never tested.
     #[error(
-        "this product has no preview at the moment; it gets one when its seller tests or publishes it"
+        "this product has no preview at the moment; it gets one when its seller tests or publishes it, unless what it answers then is larger than 64 KiB"
     )]
     NoPreview,
     #[error("the seller of this product is suspended; nothing was run and nothing charged")]

@@ -20,7 +20,7 @@ pub const SAMPLE_BYTES_MAX: usize = 64 << 10;
 /// What a preview shows: the result that passed the test at publication, or the first one after a change.
 #[derive(Serialize, Deserialize)]
 pub struct Sample {
-    /// An object of the result's own members, as they are worded; absent when the test had only made-up parameters and found nothing.
+    /// An object of the result's own members, as they are worded; absent in those of before 2026-11-30 whose test had made-up parameters and found nothing.
     pub result: Option<Box<RawValue>>,
     pub data_freshness: Option<Timestamp>,
     pub taken_at: Timestamp,

@@ -7,7 +7,6 @@
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
-use souk_sandbox::Blame;
 use souk_store::products::{self as store, AssetDetails, EndpointDetails, Row, Tested, Written};
 use souk_store::{Cached, Write};
 
@@ -15,7 +14,7 @@ use crate::App;
 use crate::failure::{Cause, Failure};
 use crate::preview::{PREVIEW_ROWS, Sample, text};
 use crate::products::{self, AssetSnapshot, EndpointSnapshot, Sells, Snapshot};
-use crate::release::{NO_ROW, Wording};
+use crate::release::Wording;
 use crate::run::Payer;
 use crate::{execute, fetch};
 
@@ -182,21 +181,10 @@ async fn sample(
     match execute::sample(app, asset, &all, payer).await {
         Ok(released) => Sample::taken(&released, wording, payer.now)
             .map_err(|error| Failure::before(true, error)),
-        // Made-up values may find nothing, or be refused: that says nothing about the asset.
-        Err(failure) if !made_up.is_empty() && is_about_values(&failure.cause) => {
-            Ok(Some(Sample {
-                result: None,
-                data_freshness: None,
-                taken_at: payer.now,
-            }))
-        }
+        // That made-up values are refused or find nothing says nothing about the asset: whoever sells it knows some that do.
         Err(failure) => Err(Failure {
             made_up: made_up.iter().map(|(name, _)| (*name).into()).collect(),
             ..failure
         }),
     }
-}
-
-fn is_about_values(cause: &Cause) -> bool {
-    matches!(cause, Cause::Fault(fault) if fault.blame == Blame::Caller || fault.code == NO_ROW)
 }

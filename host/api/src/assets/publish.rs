@@ -12,7 +12,7 @@ pub const OPERATION: Operation = Operation::post("publish_asset", "/companies/{c
     .about("Assets", "Put an asset on the market")
     .notes(
         "Needs an active price and a passing test, which is run now: with `params` where they are given, else with defaults, or with made-up \
-         values where there are none (`details.made_up_params` of a test that fails). Its result becomes the preview. 409 `INVALID_STATE` says \
+         values where there are none (`details.made_up_params` of a test that fails: send others). Its result becomes the preview. 409 `INVALID_STATE` says \
          what is missing.",
     )
     .needs(Role::DataEngineer, Permission::Write)

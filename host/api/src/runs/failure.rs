@@ -210,7 +210,7 @@ pub fn unpublished<'a>(
         }
         let names = made_up.join(", ");
         let message = format!(
-            "the test failed: {cause}; values of {names} were made up, params takes others"
+            "the test failed: {cause}; values of {names} were made up: send some with which it answers as params"
         );
         Problem::state(status, message)
             .detail("test_error", cause)
