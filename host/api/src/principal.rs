@@ -201,6 +201,7 @@ fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Option<Problem> 
         KeyState::Deactivated => Some(Problem::deactivated_key(
             key.id.as_str(),
             key.deactivated_at,
+            key.purchase_id.is_some(),
         )),
         KeyState::Expired => Some(Problem::invalid_key(
             "this API key has expired; create a new one",
@@ -208,7 +209,7 @@ fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Option<Problem> 
             expires_at,
         )),
         KeyState::Active if !user_is_active => {
-            Some(Problem::deactivated_key(key.id.as_str(), None))
+            Some(Problem::deactivated_key(key.id.as_str(), None, false))
         }
         KeyState::Active => None,
     }

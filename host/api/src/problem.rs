@@ -228,13 +228,21 @@ impl Problem {
         .header(header::SET_COOKIE, crate::cookies::FORGET)
     }
 
-    pub fn deactivated_key(key_id: &str, deactivated_at: Option<Timestamp>) -> Problem {
-        Problem::of(
-            refusals::API_KEY_DEACTIVATED,
-            "this API key has been deactivated; create a new one",
-        )
-        .detail("key_id", key_id)
-        .detail("deactivated_at", deactivated_at.map(|at| at.to_string()))
+    /// `is_bought`: an endpoint key that came with a purchase.
+    pub fn deactivated_key(
+        key_id: &str,
+        deactivated_at: Option<Timestamp>,
+        is_bought: bool,
+    ) -> Problem {
+        let message = match is_bought {
+            false => refusals::API_KEY_DEACTIVATED.message,
+            true => {
+                "this endpoint key has been deactivated; accept the terms of its product again (POST …/purchases) and your company gets a new one"
+            }
+        };
+        Problem::of(refusals::API_KEY_DEACTIVATED, message)
+            .detail("key_id", key_id)
+            .detail("deactivated_at", deactivated_at.map(|at| at.to_string()))
     }
 
     // 402
@@ -297,6 +305,17 @@ impl Problem {
         )
         .retry_after(retry_after_seconds)
         .detail("retry_after", retry_after_seconds)
+    }
+
+    /// A key has spent what it has an hour while its company has very many calls in flight. It has more once some of them have ended.
+    pub(crate) fn loaded(limit: u32) -> Problem {
+        let message = format!(
+            "your company has very many calls in flight, and while it has, this key sends no more than {limit} requests an hour that run a connector; \
+             try again when some of them have ended"
+        );
+        Problem::of(refusals::CONCURRENCY_LIMIT_EXCEEDED, message)
+            .retry_after(1)
+            .detail("retry_after", 1)
     }
 
     /// The company's clients do not read what they asked for.

@@ -1,5 +1,6 @@
 //! A key as clients see it: masked, except in the one answer that creates it.
 
+use super::revoke::ReasonCode;
 use crate::words;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
@@ -57,6 +58,8 @@ pub struct KeyOut {
     pub revoked_at: Option<Timestamp>,
     pub revoked_by: Option<String>,
     pub revocation_reason: Option<String>,
+    #[schema(value_type = Option<ReasonCode>)]
+    pub reason_code: Option<String>,
 }
 
 impl KeyOut {
@@ -91,6 +94,7 @@ impl KeyOut {
             revoked_at: key.deactivated_at,
             revoked_by: key.revoked_by.clone(),
             revocation_reason: key.revocation_reason.clone(),
+            reason_code: key.reason_code.clone(),
         }
     }
 

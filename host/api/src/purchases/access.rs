@@ -10,8 +10,8 @@ use souk_domain::ids::{CompanyId, EndpointId, PurchaseId};
 use souk_domain::keys::KeyState;
 use souk_domain::products::{ProductStatus, ProductType};
 use souk_domain::roles::{Permission, Role};
-use souk_store::purchases::PurchaseStatus;
-use souk_store::{keys, products, purchases};
+use souk_store::purchases::{Purchase, PurchaseStatus};
+use souk_store::{Write, keys, products, purchases};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/{company_id}/purchases/{purchase_id}/access")
@@ -30,47 +30,52 @@ pub async fn access_purchase(
     Path((_, id)): Path<(CompanyId, PurchaseId)>,
     OptionalBody(_): OptionalBody<AccessIn>,
 ) -> Result<Bought, Problem> {
-    let now = caller.now();
     api.db()
         .write(async |write| {
             purchases::lock(write, caller.company(), &id).await?;
             let purchase = find(write, &caller, &id).await?;
-            if purchase.status != PurchaseStatus::Active {
-                return Err(Problem::state(
-                    purchase.status.as_str(),
+            match purchase.status {
+                PurchaseStatus::Active => regain(write, &caller, purchase).await,
+                other => Err(Problem::state(
+                    other.as_str(),
                     "this purchase gives no access any more",
-                ));
+                )),
             }
-            let key = match &purchase.endpoint_key_id {
-                Some(key) => keys::get(write, caller.company(), key).await?,
-                None => None,
-            };
-            let used = purchases::used(write, &purchase).await?;
-            let works = key
-                .as_ref()
-                .is_some_and(|key| key.state(now) == KeyState::Active);
-            if purchase.product_type == ProductType::Asset || works {
-                return Ok(Either::This(Data(PurchaseOut::of(
-                    &purchase,
-                    used,
-                    key.map(|key| KeyOut::masked(&key, now)),
-                ))));
-            }
-            let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
-            let found = products::get_any(write, &endpoint)
-                .await?
-                .filter(|endpoint| endpoint.status != ProductStatus::Archived);
-            let found = found.ok_or_else(|| {
-                Problem::state("archived", "the endpoint is not offered any more")
-            })?;
-            let (purchase, once, masked) =
-                provision(write, &caller, purchase, &endpoint, &found.written.name).await?;
-            let answer = CreatedOnce {
-                location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-                data: PurchaseOut::of(&purchase, used, Some(once)),
-                kept: PurchaseOut::of(&purchase, used, Some(masked)),
-            };
-            Ok(Either::That(answer))
         })
         .await
+}
+
+/// An active purchase, which is locked: with the endpoint key masked while it works, else with a new one.
+pub(super) async fn regain(
+    write: &mut Write,
+    caller: &Caller,
+    purchase: Purchase,
+) -> Result<Bought, Problem> {
+    let now = caller.now();
+    let key = match &purchase.endpoint_key_id {
+        Some(key) => keys::get(write, caller.company(), key).await?,
+        None => None,
+    };
+    let used = purchases::used(write, &purchase).await?;
+    let works = key
+        .as_ref()
+        .is_some_and(|key| key.state(now) == KeyState::Active);
+    if purchase.product_type == ProductType::Asset || works {
+        let key = key.map(|key| KeyOut::masked(&key, now));
+        return Ok(Either::This(Data(PurchaseOut::of(&purchase, used, key))));
+    }
+    let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
+    let found = products::get_any(write, &endpoint)
+        .await?
+        .filter(|endpoint| endpoint.status != ProductStatus::Archived);
+    let found =
+        found.ok_or_else(|| Problem::state("archived", "the endpoint is not offered any more"))?;
+    let (purchase, once, masked) =
+        provision(write, caller, purchase, &endpoint, &found.written.name).await?;
+    let answer = CreatedOnce {
+        location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
+        data: PurchaseOut::of(&purchase, used, Some(once)),
+        kept: PurchaseOut::of(&purchase, used, Some(masked)),
+    };
+    Ok(Either::That(answer))
 }

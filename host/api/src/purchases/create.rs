@@ -1,3 +1,4 @@
+use super::access::regain;
 use super::shape::{Bought, PurchaseOut};
 use crate::keys::check_room;
 use crate::keys::shape::KeyOut;
@@ -5,7 +6,7 @@ use crate::refusals::{CONFLICT, PRODUCT_NOT_FOUND};
 use crate::{ApiState, Body, Caller, CreatedOnce, Data, Either, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
-use souk_domain::ids::EndpointId;
+use souk_domain::ids::{EndpointId, PurchaseId};
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
 use souk_domain::money::Credits;
@@ -20,7 +21,7 @@ pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/
     .about("Purchases", "Accept the terms of a product")
     .notes(
         "Costs nothing: products are billed per use. For an endpoint the answer carries the endpoint key, in full this once. Repeating it \
-         answers 200 with the purchase there is.",
+         answers 200 with the purchase there is, or 201 with a new endpoint key where its own was deactivated or has expired.",
     )
     .needs(Role::DataScientist, Permission::Write)
     .refuses(&[PRODUCT_NOT_FOUND, CONFLICT]);
@@ -64,7 +65,7 @@ pub async fn create_purchase(
                 .as_ref()
                 .filter(|former| former.status != PurchaseStatus::Cancelled)
             {
-                return existing(write, &caller, purchase).await;
+                return existing(write, &caller, &purchase.id).await;
             }
             let new = NewPurchase {
                 buyer: caller.company(),
@@ -87,7 +88,7 @@ pub async fn create_purchase(
             };
             // Another request of this company has bought it meanwhile, and was shown the key.
             if !is_first {
-                return existing(write, &caller, &purchase).await;
+                return existing(write, &caller, &purchase.id).await;
             }
             let (purchase, once, masked) = match &product {
                 Product::Asset(_) => (purchase, None, None),
@@ -108,18 +109,20 @@ pub async fn create_purchase(
         .await
 }
 
-async fn existing(
-    write: &mut Write,
-    caller: &Caller,
-    purchase: &Purchase,
-) -> Result<Bought, Problem> {
+/// A purchase that is there already. Whose endpoint key does not work any more comes back for another.
+async fn existing(write: &mut Write, caller: &Caller, id: &PurchaseId) -> Result<Bought, Problem> {
+    purchases::lock(write, caller.company(), id).await?;
+    let purchase = super::find(write, caller, id).await?;
+    if purchase.status == PurchaseStatus::Active {
+        return regain(write, caller, purchase).await;
+    }
     let key = match &purchase.endpoint_key_id {
         Some(id) => keys::get(write, caller.company(), id).await?,
         None => None,
     };
     let key = key.map(|key| KeyOut::masked(&key, caller.now()));
-    let used = purchases::used(write, purchase).await?;
-    Ok(Either::This(Data(PurchaseOut::of(purchase, used, key))))
+    let used = purchases::used(write, &purchase).await?;
+    Ok(Either::This(Data(PurchaseOut::of(&purchase, used, key))))
 }
 
 /// The key with which the buyer reads the endpoint: shown in full this once.

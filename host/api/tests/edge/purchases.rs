@@ -133,6 +133,34 @@ async fn access_is_renewed_until_it_is_cancelled() {
     assert!(!renewed.text("/data/endpoint_key/key").contains('*'));
     assert_ne!(renewed.text("/data/endpoint_key_id"), key);
 
+    let renewed_id = renewed.text("/data/endpoint_key_id");
+    let path_of_key = buyer.path(&format!("/api-keys/{renewed_id}"));
+    let reason = json!({"reason": "lost", "reason_code": "compromised"});
+    let revoke = format!("{path_of_key}/revoke");
+    world.post(&buyer.key, &revoke, reason).await.expect(200);
+    let revoked = world.get(&buyer.key, &path_of_key).await.expect(200);
+    assert_eq!(revoked.at("/data/reason_code"), "compromised");
+    let told = world
+        .get(&renewed.text("/data/endpoint_key/key"), "/endpoints/v1/any")
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
+    assert!(told.text("/error/message").contains("POST …/purchases"));
+    let renewed = world
+        .post(&buyer.key, &buyer.path("/purchases"), body.clone())
+        .await
+        .expect(201);
+    assert!(!renewed.text("/data/endpoint_key/key").contains('*'));
+    assert_ne!(renewed.text("/data/endpoint_key_id"), renewed_id);
+    assert_eq!(renewed.at("/data/id"), bought.at("/data/id"));
+    let same = world
+        .post(&buyer.key, &buyer.path("/purchases"), body.clone())
+        .await
+        .expect(200);
+    assert_eq!(
+        same.at("/data/endpoint_key_id"),
+        renewed.at("/data/endpoint_key_id")
+    );
+
     world.delete(&buyer.key, &path).await.expect(204);
     world
         .get(&renewed.text("/data/endpoint_key/key"), "/endpoints/v1/any")
