@@ -369,6 +369,27 @@ async fn a_foreign_draft_is_not_found() {
         .await
         .expect_error(404, "ASSET_NOT_FOUND");
     league.seller.execute(&draft, json!({})).await.expect(200);
+
+    // Nor what its slug is, which parameters it takes, and what its id is.
+    let slug = unique("takeover");
+    let draft = json!({"slug": slug, "sql_logic": "SELECT :margin AS one", "parameters": [{"name": "margin", "type": "integer"}]});
+    let draft = league.seller.asset(&league.connection, draft).await;
+    let of = |slug: &str| format!("/analyze/{}/assets/{slug}", league.seller.handle);
+    for body in [json!({}), json!({"margin": 1}), json!({"parameters": {}})] {
+        let told = buyer.client.post(&of(&slug), body.clone()).await;
+        let told = told.expect_error(404, "ASSET_NOT_FOUND");
+        let unknown = buyer.client.post(&of("unknown"), body.clone()).await;
+        let unknown = unknown.expect_error(404, "ASSET_NOT_FOUND");
+        assert_eq!(told.at("/error/details/id"), &json!(slug));
+        assert_eq!(
+            told.text("/error/message").replace(&slug, "unknown"),
+            unknown.text("/error/message")
+        );
+        buyer
+            .execute(&draft, body)
+            .await
+            .expect_error(404, "ASSET_NOT_FOUND");
+    }
 }
 
 /// The SQL is the seller's own: a buyer never sees it.

@@ -25,5 +25,5 @@ pub async fn analyze(
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &handle, &slug).await?;
-    runs::asset(&api, &caller, &raw, asset, params).await
+    runs::asset(&api, &caller, &raw, asset, &slug, params).await
 }

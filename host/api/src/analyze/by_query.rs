@@ -25,5 +25,5 @@ pub async fn analyze_by_query(
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &handle, &slug).await?;
-    runs::asset(&api, &caller, &raw, asset, params).await
+    runs::asset(&api, &caller, &raw, asset, &slug, params).await
 }

@@ -28,7 +28,7 @@ pub async fn execute_asset(
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::asset(&api, &caller, &raw, asset, params).await
+    runs::asset(&api, &caller, &raw, asset, id.as_str(), params).await
 }
 
 /// The asset, when the path's company is its owner or the caller.

@@ -35,5 +35,5 @@ pub async fn process_asset_by_query(
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::asset(&api, &caller, &raw, asset, params).await
+    runs::asset(&api, &caller, &raw, asset, id.as_str(), params).await
 }

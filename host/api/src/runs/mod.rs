@@ -25,6 +25,7 @@ use souk_app::release::Released;
 use souk_app::run::{About, Payer, Purpose};
 use souk_app::{execute, run};
 use souk_domain::fields::FieldError;
+use souk_domain::ids::AssetId;
 use souk_domain::parameters::{Parameter, Raw};
 use souk_domain::spelling::is_near;
 use souk_store::Cached;
@@ -110,22 +111,30 @@ pub fn payer<'a>(caller: &'a Caller, ticket: Option<&'a Ticket>) -> Payer<'a> {
     }
 }
 
-/// Runs an asset for its result.
+/// Runs an asset for its result. `asked`: by which name it was asked for.
 pub async fn asset<T>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,
     asset: Cached<AssetSnapshot>,
+    asked: &str,
     params: Params,
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
-    if matches!(&params, Params::Json(members) if members.is_empty()) {
-        beside_params(&raw.bytes, &[], &asset.plan.parameters)?;
+    if matches!(&params, Params::Json(members) if members.is_empty())
+        && let Err(problem) = beside_params(&raw.bytes, &[], &asset.plan.parameters)
+    {
+        // What it says of parameters is for those who may run the asset.
+        let admitted = run::admit(api.app(), &asset.sold(), caller.payer()).await;
+        return Err(match admitted {
+            Ok(()) => problem,
+            Err(cause) => refusal_of(asked, &id)(cause.into()),
+        });
     }
     let attempt = once(api, caller, raw, id.as_str(), timeout, |ticket| {
-        let (api, caller, id) = (api.clone(), caller.clone(), id.clone());
+        let (api, caller, id, asked) = (api.clone(), caller.clone(), id.clone(), asked.to_owned());
         async move {
-            let told = refusal("asset", id.as_str());
+            let told = refusal_of(&asked, &id);
             run::admit(api.app(), &asset.sold(), caller.payer())
                 .await
                 .map_err(|error| told(error.into()))?;
@@ -139,6 +148,17 @@ pub async fn asset<T>(
         Attempt::Now(body) => Ran::Now(Prepared::new(body)),
         Attempt::Before(response) => Ran::Before(response),
     })
+}
+
+/// To whom an asset is not shown it has no name but the one that was asked for.
+fn refusal_of<'a>(asked: &'a str, id: &'a AssetId) -> impl Fn(Failure) -> Problem + 'a {
+    move |failure| {
+        let name = match failure.cause {
+            Cause::NotFound => asked,
+            _ => id.as_str(),
+        };
+        refusal("asset", name)(failure)
+    }
 }
 
 /// What a body may say beside the parameters: it repeats the path.
