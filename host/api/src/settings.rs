@@ -78,7 +78,8 @@ impl Settings {
 fn forwarded(entry: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(entry).ok()?.trim();
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
-    text.parse().or_else(|_| with_port()).ok()
+    let address: IpAddr = text.parse().or_else(|_| with_port()).ok()?;
+    Some(address.to_canonical())
 }
 
 /// Who sent a request: the other end of its connection.
@@ -130,6 +131,11 @@ mod tests {
         );
         assert_eq!(client(&[b"10.0.0.9, 10.0.0.2"]), "10.0.0.9");
         assert_eq!(client(&[b"[2001:db8::1]:80"]), "2001:db8::1");
+        // As proxies write it that listen to both families.
+        assert_eq!(
+            client(&[b"::ffff:198.51.100.7, ::ffff:10.0.0.2"]),
+            "198.51.100.7"
+        );
     }
 
     /// An entry that a proxy of ours could not write as an address is no reason to believe the one before it.

@@ -187,7 +187,11 @@ impl Acceptor {
         let mut lent = false;
         loop {
             let (stream, peer) = match listener.accept().await {
-                Ok(accepted) => accepted,
+                // A socket of both families shows IPv4 as a part of IPv6: no network of a proxy would hold it, and all would be one reader.
+                Ok((stream, peer)) => (
+                    stream,
+                    SocketAddr::new(peer.ip().to_canonical(), peer.port()),
+                ),
                 Err(error) if is_short(&error) && !lent && spares.lend() => {
                     lent = true;
                     continue;

@@ -26,7 +26,11 @@ fn start(router: Router) -> Server {
 }
 
 fn start_with(router: Router, options: &Options) -> Server {
-    let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    start_at("127.0.0.1:0", router, options)
+}
+
+fn start_at(address: &str, router: Router, options: &Options) -> Server {
+    let listener = bind(address.parse().unwrap()).unwrap();
     let refuse = |status, _| {
         let mut answer = hyper::Response::new(b"{}".to_vec());
         *answer.status_mut() = status;
@@ -43,6 +47,21 @@ async fn read_to_end(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
     text
+}
+
+/// Where one socket listens to both families, a client of IPv4 has the address that it has.
+#[tokio::test]
+async fn an_address_of_ipv4_is_one() {
+    let told = get(|ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.to_string() });
+    let server = start_at("[::]:0", Router::new().route("/", told), &options());
+    let address = ("127.0.0.1", server.address().port());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let from = stream.local_addr().unwrap().to_string();
+    let request = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    send(&mut stream, request).await;
+    let answer = read_to_end(stream).await;
+    assert_eq!(answer.lines().last().unwrap(), from);
+    server.stop();
 }
 
 #[tokio::test]
