@@ -131,7 +131,7 @@ impl Call {
         };
         let (plan, allotment) = &principal.allotted;
         let left = allotment.left(plan.monthly_requests(), self.now);
-        if left.remaining == 0 {
+        if left.remaining == 0 && !self.manages_keys() {
             self.shown = Some((left, Scope::Company));
             return Err(self.exceeded(left, Scope::Company));
         }
@@ -142,6 +142,15 @@ impl Call {
                 Ok(())
             }
             Err((quota, scope)) => {
+                let full = Limits {
+                    own: principal.rate_limit,
+                    operation: None,
+                };
+                let (of_full, _) = principal.buckets.peek(full, self.seconds());
+                if scope == Scope::Key && of_full.remaining > 0 {
+                    self.shown = Some((of_full, scope));
+                    return Err(Problem::loaded(quota.limit));
+                }
                 self.shown = Some((quota, scope));
                 Err(self.exceeded(quota, scope))
             }
@@ -248,6 +257,11 @@ impl Call {
         .retry_after(u64::from(retry_after))
     }
 
+    fn manages_keys(&self) -> bool {
+        let operation = self.operation.as_ref();
+        operation.is_some_and(|mounted| mounted.operation.manages_keys())
+    }
+
     fn operation_id(&self) -> Option<&'static str> {
         self.operation.as_ref().map(|mounted| mounted.operation.id)
     }
@@ -302,9 +316,13 @@ impl Call {
                 route: mounted.prefix,
                 at: self.now,
                 failed,
+                admitted: self.spent,
             });
             let (_, allotment) = &principal.allotted;
-            allotment.count(self.now);
+            // What a limit refuses is bounded by nothing: whoever holds one key of a company could use up its month.
+            if self.spent {
+                allotment.count(self.now);
+            }
             allotment.keep_up(state.db(), self.now);
         }
     }

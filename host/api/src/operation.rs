@@ -170,6 +170,11 @@ impl Operation {
         only_reads && !self.runs_connector
     }
 
+    /// Left to a company that has no requests left this month: it has to be able to take a key from whoever has used them up.
+    pub fn manages_keys(&self) -> bool {
+        self.tag == "API keys"
+    }
+
     /// A signed-in user may do it with the cookie of a session.
     pub const fn takes_sessions(&self) -> bool {
         matches!(self.access, Access::Key { .. })

@@ -290,6 +290,8 @@ pub(crate) struct HourKey {
 pub(crate) struct HourCounts {
     pub requests: i64,
     pub failed: i64,
+    /// Of the requests: those that count against the company's plan.
+    pub admitted: i64,
     pub first_at: i64,
     pub last_at: i64,
 }
@@ -304,6 +306,7 @@ impl HourCounts {
         self.last_at = self.last_at.max(other.last_at);
         self.requests += other.requests;
         self.failed += other.failed;
+        self.admitted += other.admitted;
     }
 }
 
@@ -378,7 +381,7 @@ pub(crate) async fn add_hours(
     Ok(())
 }
 
-/// Requests by company and month.
+/// Requests by company and month that count against a plan.
 fn months(hours: &[(HourKey, HourCounts)]) -> BTreeMap<(&CompanyId, i64), i64> {
     // There are a few hours, whose months are found by their dates.
     let mut known: HashMap<i64, i64> = HashMap::new();
@@ -387,7 +390,7 @@ fn months(hours: &[(HourKey, HourCounts)]) -> BTreeMap<(&CompanyId, i64), i64> {
         let month = known
             .entry(key.hour)
             .or_insert_with(|| Timestamp::from_micros(key.hour).month().0.micros());
-        *months.entry((&key.company, *month)).or_default() += counts.requests;
+        *months.entry((&key.company, *month)).or_default() += counts.admitted;
     }
     months
 }

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::get("request_allocation", "/companies/{company_id}/request-allocation")
     .about("Companies", "Show how many requests the plan allows")
     .notes(
-        "Requests of all keys of the company, and of its people who are signed in, in the UTC month, counted as `request-usage` counts them: refused \
-         ones too, this one not yet. Plans: starter 100,000 a month, growth 10,000,000, scale 1,000,000,000; the platform's staff chooses. When nothing remains every request \
-         of the company is 429 `RATE_LIMIT_EXCEEDED` with `scope` `company` until the month ends; there is no overage. Hosts that share a store \
+        "Requests of all keys of the company, and of its people who are signed in, in the UTC month, this one not yet. `request-usage` \
+         also counts those that were refused before they were looked at, for the limit of a key or for what a key may not do: they are not of the plan. Plans: starter 100,000 a month, growth 10,000,000, scale 1,000,000,000; the platform's staff chooses. When nothing remains every request \
+         of the company but those about its API keys is 429 `RATE_LIMIT_EXCEEDED` with `scope` `company` until the month ends; there is no overage. Hosts that share a store \
          learn of each other's counts within 10 s. `allocations` are the hourly limits of your own key or sign-in: its own, and those of operations that have one.",
     );
 

@@ -120,14 +120,14 @@ impl Buckets {
             false => "",
         };
         let taken = match self.each(thing, now) {
-            Some(bucket) => {
+            Ok(bucket) => {
                 let name = || format!("{}:each:{thing}", self.actor.as_str());
                 bucket.take(self.shared.as_deref(), name, limit, now).await
             }
-            None => Err(Quota {
+            Err(reset) => Err(Quota {
                 limit,
                 remaining: 0,
-                reset: now,
+                reset,
             }),
         };
         if taken.is_err() {
@@ -136,20 +136,21 @@ impl Buckets {
         taken
     }
 
-    /// The bucket of a thing, unless there are too many.
-    fn each(&self, thing: &str, now: u32) -> Option<Arc<Bucket>> {
+    /// The bucket of a thing, unless there are too many: then when the first of them is over.
+    fn each(&self, thing: &str, now: u32) -> Result<Arc<Bucket>, u32> {
         let mut each = self.each.lock();
         let thing = each.hasher.hash_one(thing);
         let buckets = &mut each.buckets;
         if buckets.len() >= EACH_MAX && !buckets.contains_key(&thing) {
             buckets.retain(|_, bucket| !bucket.is_over(now));
             if buckets.len() >= EACH_MAX {
-                return None;
+                let ends = buckets.values().map(|bucket| bucket.peek(1, now).reset);
+                return Err(ends.min().unwrap_or(now));
             }
         }
         let bucket = buckets.entry(thing).or_default().clone();
         each.taken_at = now;
-        Some(bucket)
+        Ok(bucket)
     }
 
     /// Lets go of what was counted thing by thing, if all of it is over.
@@ -314,7 +315,7 @@ mod tests {
             let _ = now(buckets.take_each(&number.to_string(), 1, NOW));
         }
         assert_eq!(buckets.each.lock().buckets.len(), EACH_MAX);
-        assert!(each("late", NOW).is_err());
+        assert_eq!(each("late", NOW).unwrap_err().reset, NOW + WINDOW_SECONDS);
         assert!(each("late", NOW + WINDOW_SECONDS).is_ok());
     }
 

@@ -65,10 +65,8 @@ pub async fn create_price(
         timeline::begin(body.effective_from, caller.now()),
         body.without_end(),
     );
-    let ((credits, usd), (from, ())) = both(
-        amount(body.price_usd.as_ref(), body.price_credits),
-        times,
-    )?;
+    let ((credits, usd), (from, ())) =
+        both(amount(body.price_usd.as_ref(), body.price_credits), times)?;
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;

@@ -514,14 +514,21 @@ async fn an_hour_has_less_under_load() {
         .add(run("quick", "/quick"), quick)
         .add(idle, quick)
         .into_router(world.state.clone());
-    let ask = async |key: &str, path: &str| {
+    let answer_of = async |key: &str, path: &str| {
         let request = request(Method::GET, key, path).body(Body::empty()).unwrap();
-        let answer = Answer::of(router.clone().oneshot(request).await.unwrap()).await;
+        Answer::of(router.clone().oneshot(request).await.unwrap()).await
+    };
+    let ask = async |key: &str, path: &str| {
+        let answer = answer_of(key, path).await;
         answer.header("x-ratelimit-limit").to_owned()
     };
     let (acme, busy) = (world.company("acme").await, world.company("busy").await);
     let others = key_with(&world, &acme, 100).await;
     let own = key_with(&world, &busy, 100).await;
+    let few = key_with(&world, &busy, 4).await;
+    for _ in 0..2 {
+        assert_eq!(ask(&few, "/quick").await, "4");
+    }
     assert_eq!(ask(&own, "/quick").await, "100");
     let mut running = tokio::task::JoinSet::new();
     // Half of what a company may have.
@@ -538,6 +545,16 @@ async fn an_hour_has_less_under_load() {
     assert_eq!(ask(&own, "/quick").await, "50");
     assert_eq!(ask(&own, "/idle").await, "100");
     assert_eq!(ask(&others, "/quick").await, "100");
+    // Whose half is spent is not told to come back in an hour.
+    let refused = answer_of(&few, "/quick").await;
+    let refused = refused.expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
+    assert_eq!(refused.header("retry-after"), "1");
+    assert_eq!(refused.header("x-ratelimit-remaining"), "2");
     running.shutdown().await;
     assert_eq!(ask(&own, "/quick").await, "100");
+    for _ in 0..2 {
+        assert_eq!(ask(&few, "/quick").await, "4");
+    }
+    let refused = answer_of(&few, "/quick").await;
+    refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
 }

@@ -128,6 +128,10 @@ async fn a_plan_is_shown_as_it_is_enforced() {
         .get(&other.key, &keys.replace(&acme.id, &other.id))
         .await
         .expect(200);
+    // Whoever has used the month up can still lose the key.
+    world.get(&acme.key, &keys).await.expect(200);
+    let used_up = format!("{keys}/{}", second.text("/data/id"));
+    world.delete(&acme.key, &used_up).await.expect(204);
     // Another plan holds at once, and staff sees what the company does.
     let growth = json!({"plan": "growth"});
     world.put(&world.platform, &plan, growth).await.expect(200);
@@ -136,11 +140,41 @@ async fn a_plan_is_shown_as_it_is_enforced() {
     let usage = world.get(&world.platform, &usage).await.expect(200);
     let shown = world.get(&world.platform, &path).await.expect(200);
     assert_eq!(shown.at("/data/plan"), &json!("growth"));
-    assert_eq!(
-        shown.at("/data/used_requests"),
-        usage.at("/data/total_requests")
-    );
+    // The month's are those that were not refused for it.
+    let used = shown.at("/data/used_requests").as_i64().unwrap();
+    assert_eq!(usage.at("/data/total_requests"), used + 2);
     world.get(&acme.key, &path).await.expect(200);
+}
+
+/// Nothing limits what is refused: a key that may send one request an hour uses up one, whatever its holder sends.
+#[tokio::test]
+async fn what_is_refused_is_not_of_the_plan() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let (path, keys) = (acme.path("/request-allocation"), acme.path("/api-keys"));
+    let weak = json!({"name": "weak", "rate_limit": 1, "role_id": 1});
+    let weak = world.post(&world.platform, &keys, weak).await.expect(201);
+    let key = weak.text("/data/key");
+    world.get(&key, &acme.path("/assets")).await.expect(200);
+    for _ in 0..3 {
+        world
+            .get(&key, &acme.path("/assets"))
+            .await
+            .expect_error(429, "RATE_LIMIT_EXCEEDED");
+        world
+            .post(&key, &keys, json!({"name": "a"}))
+            .await
+            .expect(403);
+    }
+    for used in [1, 2] {
+        let shown = world.get(&acme.key, &path).await.expect(200);
+        assert_eq!(shown.at("/data/used_requests"), used);
+        // The same after the store was asked.
+        world.teller.flush().await;
+    }
+    let usage = acme.path("/request-usage");
+    let usage = world.get(&world.platform, &usage).await.expect(200);
+    assert_eq!(usage.at("/data/total_requests"), 9);
 }
 
 /// Who is signed in counts like a key: shown by name and in the table, and refused when the company has nothing left.

@@ -211,7 +211,11 @@ async fn what_is_no_price_is_refused() {
         .await
         .expect_error(404, "ASSET_NOT_FOUND");
     world
-        .post(&acme.key, &prices, json!({"price_credits": 0, "effective_to": null}))
+        .post(
+            &acme.key,
+            &prices,
+            json!({"price_credits": 0, "effective_to": null}),
+        )
         .await
         .expect(201);
 }

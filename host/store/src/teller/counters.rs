@@ -31,6 +31,8 @@ pub struct Asked<'a> {
     pub route: &'static str,
     pub at: Timestamp,
     pub failed: bool,
+    /// Not refused before it was looked at: it counts against what its company may send in a month.
+    pub admitted: bool,
 }
 
 /// What is added up between two flushes. Found by what a request has at hand ([`Seen`]): ids are cloned when a counter is new, because
@@ -66,6 +68,7 @@ impl Counts {
             counts.add(&HourCounts {
                 requests: 1,
                 failed: i64::from(asked.failed),
+                admitted: i64::from(asked.admitted),
                 first_at: at,
                 last_at: at,
             });
