@@ -259,6 +259,46 @@ async fn a_retry_with_the_same_key_charges_once() {
     assert_eq!(buyer.balance().await, 8);
 }
 
+/// A price that has risen is not paid by whoever says what it would pay.
+#[tokio::test]
+async fn nobody_pays_more_than_it_says() {
+    let league = league().await;
+    let asset = league.total_goals(3).await;
+    let buyer = host().await.buyer(&unique("careful"), 10).await;
+    let path = buyer.path(&format!("/assets/{asset}/execute"));
+    let up_to = async |most: &str| {
+        let body = json!({"params": {"team": "Ajax"}});
+        buyer
+            .client
+            .post_with(&path, &[("x-max-credits", most)], body)
+            .await
+    };
+    let refused = up_to("2").await.expect_error(409, "PRICE_ABOVE_MAX");
+    let details = refused.at("/error/details");
+    assert_eq!(
+        [
+            &details["price_credits"],
+            &details["max_credits"],
+            &details["charged"]
+        ],
+        [&json!(3), &json!(2), &json!(false)]
+    );
+    for wrong in ["", "-1", "1.5", "many", "3, 3"] {
+        up_to(wrong).await.expect_error(400, "VALIDATION_ERROR");
+    }
+    assert_eq!(buyer.balance().await, 10);
+    up_to("3").await.expect(200);
+    assert_eq!(buyer.balance().await, 7);
+    let prices = league.seller.path(&format!("/assets/{asset}/prices"));
+    let dearer = league
+        .seller
+        .client
+        .post(&prices, json!({"price_credits": 7}));
+    dearer.await.expect(201);
+    up_to("3").await.expect_error(409, "PRICE_ABOVE_MAX");
+    assert_eq!(buyer.balance().await, 7);
+}
+
 /// A body that is no JSON is not executed and costs nothing, also when what is wrong with it stands where nobody looks.
 #[tokio::test]
 async fn a_body_that_is_no_text_costs_nothing() {

@@ -175,6 +175,9 @@ async fn an_export_goes_on_where_it_ended() {
     // What fails before the first page is a refusal like any other.
     let refused = Raw::get(&sold.feed, &path, &[]).await;
     assert_eq!(refused.status, 402, "{}", refused.text());
+    let dear = Raw::get(&sold.feed, &path, &[("x-max-credits", "0")]).await;
+    assert_eq!(dear.status, 409, "{}", dear.text());
+    assert!(dear.text().contains("PRICE_ABOVE_MAX"), "{}", dear.text());
     let keyed = Raw::get(&sold.feed, &path, &[("idempotency-key", "k")]).await;
     assert_eq!(keyed.status, 400, "{}", keyed.text());
     let wrong = Raw::get(&sold.feed, &path, &[("accept", "application/json")]).await;

@@ -112,6 +112,7 @@ catalogue! {
         LAST_ADMINISTRATOR: "nobody else could administer the company: give somebody else the role 4 first",
         PAYABLE_TOO_LOW: "less is payable than a payout takes",
         PAYOUT_METHOD_MISSING: "say where the money goes first: PUT /companies/{company_id}/payout-method",
+        PRICE_ABOVE_MAX: "it costs 9 credits now, more than the 5 that the caller would pay; nothing was run and nothing charged",
         PRICE_OVERLAP: "another price holds in this period",
         REFUND_NOT_COVERED: "the seller's earnings do not cover this refund",
         RESOURCE_IN_USE: "others still use this",

@@ -55,6 +55,7 @@ const OF_BILLING: &[Refusal] = &[
     PRIVACY_THRESHOLD,
     SELLER_SUSPENDED,
     INVALID_STATE,
+    PRICE_ABOVE_MAX,
 ];
 
 /// What a request that no operation takes can be refused with, by status and code.

@@ -47,6 +47,11 @@ pub enum Cause {
         balance: i64,
         held: i64,
     },
+    /// The caller has said that it pays no more than so much.
+    #[error(
+        "it costs {price} credits now, more than the {most} that the caller would pay; nothing was run and nothing charged"
+    )]
+    TooDear { price: i64, most: i64 },
     /// Without an order that is the same every time, pages would overlap.
     #[error(
         "the table has no primary key: name in order_by columns that together tell all rows apart"

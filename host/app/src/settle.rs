@@ -42,6 +42,8 @@ pub struct Payer<'a> {
     pub ticket: Option<&'a Ticket>,
     /// Who reads the answer.
     pub readers: Option<&'a dyn Readers>,
+    /// Credits that this run may cost at most, where whoever pays says so.
+    pub max_credits: Option<i64>,
 }
 
 pub(crate) async fn entitlement(
@@ -213,6 +215,12 @@ pub(crate) async fn hold(
     let entitlement = entitlement(app, payer.company, sold.product.id()).await?;
     if let Entitlement::Ended(status) = &*entitlement {
         return Err(Cause::NotEntitled { status: *status });
+    }
+    if let Some(most) = payer.max_credits
+        && price.credits.get() > most
+    {
+        let price = price.credits.get();
+        return Err(Cause::TooDear { price, most });
     }
     if price.credits.is_zero() {
         let purchase = match &*entitlement {

@@ -49,6 +49,11 @@ pub fn of(operation: &Operation, description: &Description, path: &str) -> Vec<V
         let about = "The `ETag` of a page that the caller has already, or several with commas between them: 304, and no charge, if it is still the same.";
         parameters.push(json!({"name": "If-None-Match", "in": "header", "description": about, "schema": schema}));
     }
+    if operation.billed {
+        let schema = json!({"type": "integer", "minimum": 0, "examples": [5]});
+        let about = "Credits that this may cost at most, each page of an export for itself: 409 `PRICE_ABOVE_MAX`, and no charge, where the price is higher by now.";
+        parameters.push(json!({"name": "X-Max-Credits", "in": "header", "description": about, "schema": schema}));
+    }
     let has_key = operation.access != Access::Public;
     if has_key && operation.keeps_answers() || operation.billed {
         let mut key = json!({

@@ -4,7 +4,7 @@
 //! that nobody takes a part for the whole. With checkpoints (NDJSON) the last line says why instead.
 
 use super::unread_pages::UnreadPages;
-use super::{payer, refusal};
+use super::{max_credits, payer, refusal};
 use crate::compression::{Cut, Followed};
 use crate::data::{Request, accept};
 use crate::gate;
@@ -74,6 +74,7 @@ pub async fn export<T>(
             .detail("exhausted", "exports_exhausted")
     })?;
 
+    let max_credits = max_credits(&raw.parts.headers)?;
     let (outlet, mut inlet) = export::channel();
     let id = endpoint.row.id.clone();
     let unread = UnreadPages::of(caller.unread().clone());
@@ -85,6 +86,7 @@ pub async fn export<T>(
             let payer = Payer {
                 company: &company,
                 readers: Some(&*unread),
+                max_credits,
                 ..payer(&caller, None)
             };
             export::export(api.app(), &endpoint, &choice, &payer, format, outlet).await;

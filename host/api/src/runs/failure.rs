@@ -4,8 +4,8 @@ use crate::Problem;
 use crate::refusals::{
     CONCURRENCY_LIMIT_EXCEEDED, CONFLICT, CONNECTOR_FAULT, CONNECTOR_PAUSED, CONNECTOR_UNAVAILABLE,
     EXECUTION_TIMEOUT, INTERNAL_ERROR, INVALID_PARAMETER, INVALID_REQUEST, NOT_ENTITLED,
-    PREVIEW_NOT_AVAILABLE, PRIVACY_THRESHOLD, Refusal, SELLER_API_ERROR, SELLER_SUSPENDED,
-    SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
+    PREVIEW_NOT_AVAILABLE, PRICE_ABOVE_MAX, PRIVACY_THRESHOLD, Refusal, SELLER_API_ERROR,
+    SELLER_SUSPENDED, SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
 };
 use souk_app::failure::{Cause, Class, Failure, Fault, FaultKind};
 use souk_app::run::Unread;
@@ -160,6 +160,10 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause, owner: boo
             balance,
             held,
         } => Problem::insufficient_credits(required, balance, held),
+        cause @ Cause::TooDear { price, most } => Problem::of(PRICE_ABOVE_MAX, cause.to_string())
+            .detail("price_credits", price)
+            .detail("max_credits", most)
+            .detail("charged", false),
         cause @ Cause::Private { min_group_size } => {
             Problem::of(refusal, cause.to_string()).detail("min_group_size", min_group_size)
         }

@@ -13,6 +13,7 @@ use crate::idempotency::{self, Attempt, Keyed, Once};
 use crate::refusals::INVALID_PARAMETER;
 use crate::{ApiState, Caller, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
+use http::{HeaderMap, HeaderName};
 pub use page::page;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -108,6 +109,26 @@ pub fn payer<'a>(caller: &'a Caller, ticket: Option<&'a Ticket>) -> Payer<'a> {
         now: caller.now(),
         ticket,
         readers: Some(caller),
+        max_credits: None,
+    }
+}
+
+/// Credits that a run, or a page of an export, may cost at most.
+pub const MAX_CREDITS: HeaderName = HeaderName::from_static("x-max-credits");
+
+/// What the caller is willing to pay, if it says so.
+pub fn max_credits(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+    let mut values = headers.get_all(MAX_CREDITS).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let most = value.to_str().ok().and_then(|text| text.parse().ok());
+    match (most, values.next()) {
+        (Some(most @ 0..), None) => Ok(Some(most)),
+        _ => Err(Problem::invalid(
+            MAX_CREDITS.as_str(),
+            "must be one whole number of credits: what this may cost at most",
+        )),
     }
 }
 
@@ -121,6 +142,7 @@ pub async fn asset<T>(
     params: Params,
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
+    let max_credits = max_credits(&raw.parts.headers)?;
     if matches!(&params, Params::Json(members) if members.is_empty())
         && let Err(problem) = beside_params(&raw.bytes, &[], &asset.plan.parameters)
     {
@@ -138,7 +160,10 @@ pub async fn asset<T>(
             run::admit(api.app(), &asset.sold(), caller.payer())
                 .await
                 .map_err(|error| told(error.into()))?;
-            let payer = payer(&caller, ticket.as_ref());
+            let payer = Payer {
+                max_credits,
+                ..payer(&caller, ticket.as_ref())
+            };
             answer_of(&api, &asset, &params, &payer, Purpose::Result)
                 .await
                 .map_err(told)

@@ -3,7 +3,7 @@
 use super::answer;
 use super::export::export;
 use super::shape::PageAnswer;
-use super::{once, payer, refusal};
+use super::{max_credits, once, payer, refusal};
 use crate::data::{Address, Request, accept};
 use crate::describe::{Describe, Description, JSON};
 use crate::idempotency::Attempt;
@@ -55,6 +55,7 @@ pub async fn page<T>(
     }
     let format = accept::of_page(&raw.parts.headers)?;
     let known = Validators::of(&raw.parts.headers);
+    let max_credits = max_credits(&raw.parts.headers)?;
     let timeout = endpoint.timeout;
     // The same request for another format is another request.
     let id = endpoint.row.id.clone();
@@ -67,6 +68,7 @@ pub async fn page<T>(
         async move {
             let payer = Payer {
                 company: &company,
+                max_credits,
                 ..payer(&caller, ticket.as_ref())
             };
             let has = |told: &Told| {

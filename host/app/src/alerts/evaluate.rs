@@ -115,6 +115,7 @@ async fn ask(
         now,
         ticket: None,
         readers: None,
+        max_credits: None,
     };
     let field = alert.written.condition.field().unwrap_or_default();
     let mut answered = None;
