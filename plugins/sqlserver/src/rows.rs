@@ -138,22 +138,25 @@ impl Walk<'_> {
         if said == CHUNKS_NULL {
             return Ok(Place::Null);
         }
-        let (from, mut bytes, mut count) = (self.at, 0_usize, 0);
+        // Added in 64 bits: what is there and one length more is beyond the 32 of a component's `usize`.
+        let (from, mut bytes, mut count) = (self.at, 0_u64, 0);
         loop {
-            let chunk = self.number::<4>()? as usize;
-            bytes = bytes.checked_add(chunk).ok_or(Stop::Malformed)?;
-            if said != CHUNKS_UNKNOWN && bytes as u64 > said {
+            let chunk = self.number::<4>()?;
+            bytes += chunk;
+            if said != CHUNKS_UNKNOWN && bytes > said {
                 return Err(Stop::Malformed);
             }
             if chunk == 0 {
                 break;
             }
-            self.skip(chunk)?;
+            self.skip(chunk as usize)?;
             count += 1;
         }
-        if said != CHUNKS_UNKNOWN && bytes as u64 != said {
+        if said != CHUNKS_UNKNOWN && bytes != said {
             return Err(Stop::Malformed);
         }
+        // All of them are there, in a row that fits into memory.
+        let bytes = bytes as usize;
         Ok(match count {
             0 => Place::At(from, 0),
             1 => Place::At(from + 4, bytes),
@@ -170,9 +173,10 @@ impl Walk<'_> {
         Ok(u64::from_le_bytes(wide))
     }
 
-    /// Where the bytes begin that are passed.
+    /// Where the bytes begin that are passed. An end that a component's 32 bits cannot hold is as far away as one can be, and no row has so many: it is
+    /// told as it is where there are 64.
     fn skip(&mut self, bytes: usize) -> Result<usize, Stop> {
-        let end = self.at.checked_add(bytes).ok_or(Stop::Malformed)?;
+        let end = self.at.saturating_add(bytes);
         match end <= self.body.len() {
             true => Ok(std::mem::replace(&mut self.at, end)),
             false => Err(Stop::More(end)),
@@ -290,8 +294,43 @@ mod tests {
         }
         assert!(found(&[Length::Short], &[0xfe, 0xff], false).is_err());
         assert!(found(&[Length::Long], &[0xff; 4], false).is_err());
-        let endless = [chunked(CHUNKS_UNKNOWN, &[]), vec![0xff; 4]].concat();
-        let (more, _) = found(&[Length::Chunks], &endless, false).unwrap();
-        assert_eq!(more, Found::More(12 + u32::MAX as usize));
+        let longest = u32::MAX as usize;
+        let pointer = [&[1, 9][..], &[0; 8], &[0xff; 4]].concat();
+        for (length, body, least) in [
+            (Length::Chunks, chunked(CHUNKS_UNKNOWN, &[]), 12 + longest),
+            // Both together have more than 32 bits.
+            (
+                Length::Chunks,
+                chunked(CHUNKS_UNKNOWN, &[b"ab"]),
+                18 + longest,
+            ),
+            (
+                Length::Chunks,
+                chunked(u64::from(u32::MAX) + 2, &[b"ab"]),
+                18 + longest,
+            ),
+            (Length::Pointer, pointer, 14 + longest),
+        ] {
+            let endless = match length {
+                Length::Chunks => [body, vec![0xff; 4]].concat(),
+                _ => body,
+            };
+            let (more, _) = found(&[length], &endless, false).unwrap();
+            assert_eq!(more, Found::More(least), "{endless:x?}");
+        }
+        let short = [chunked(u64::from(u32::MAX) + 1, &[b"ab"]), vec![0xff; 4]];
+        assert!(found(&[Length::Chunks], &short.concat(), false).is_err());
+    }
+
+    /// Where numbers have 32 bits an end beyond them is no smaller one: it is told as the furthest that there is.
+    #[test]
+    fn no_end_is_beyond_the_furthest() {
+        let mut walk = Walk {
+            body: &[0; 9],
+            at: 9,
+        };
+        let stop = walk.skip(usize::MAX);
+        assert!(matches!(stop, Err(Stop::More(usize::MAX))));
+        assert_eq!(walk.at, 9);
     }
 }
