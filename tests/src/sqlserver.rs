@@ -2,10 +2,11 @@
 //! knows SQL Server's types; all others by `tables`.
 //!
 //! Clients that are not ours take it for one (`tests/engines/sqlserver.py`, `.mjs`): logins, batches and calls, descriptions and rows of each type,
-//! transactions, errors, attentions. What a statement means, and what SQL Server says of one that is wrong, are SQLite's and this file's: no evidence.
+//! transactions, errors, attentions. A door of it lies to its clients, within their TLS (`door`). What a statement means, and what SQL Server says of one that is wrong, are SQLite's and this file's: no evidence.
 
 mod batches;
 mod calls;
+mod door;
 mod literals;
 mod login;
 mod peer;
@@ -14,12 +15,13 @@ mod tables;
 mod types;
 mod words;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::types::Value;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -27,8 +29,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
 use crate::tls::{Leaf, TestCa};
+use door::Liar;
 use session::Session;
 use types::Kind;
+
+pub use door::{Door, Lie};
 
 /// Who may read, and who may write too.
 pub const USER: &str = "souk";
@@ -158,14 +163,7 @@ impl SqlServer {
         let server = Arc::clone(&state);
         let task = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let _ = socket.set_nodelay(true);
-                let server = Arc::clone(&server);
-                tokio::spawn(async move {
-                    locked(&server.seen).sessions += 1;
-                    // The end of a session is its client's.
-                    let _ = Session::new(socket, &server).serve().await;
-                    locked(&server.seen).sessions -= 1;
-                });
+                tokio::spawn(serve(socket, Arc::clone(&server), None));
             }
         });
         SqlServer {
@@ -183,6 +181,11 @@ impl SqlServer {
         locked(&self.state.tables).admin(sql);
     }
 
+    /// A further way in, whose sessions can be lied to. They end with it.
+    pub fn door(&self) -> io::Result<Door> {
+        Door::open(&self.state)
+    }
+
     /// From now on a statement that reads tables takes so long.
     pub fn takes(&self, at_least: Duration) {
         *locked(&self.state.takes) = at_least;
@@ -197,6 +200,13 @@ impl Drop for SqlServer {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// A session, until its client has had enough.
+async fn serve(socket: TcpStream, server: Arc<Server>, liar: Option<Liar>) {
+    let _ = socket.set_nodelay(true);
+    // Its end is its client's.
+    let _ = Session::new(socket, &server, liar).serve().await;
 }
 
 fn config(

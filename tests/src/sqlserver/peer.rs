@@ -7,6 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection};
 
+use super::door::Liar;
+
 pub const BATCH: u8 = 0x01;
 pub const RPC: u8 = 0x03;
 pub const REPLY: u8 = 0x04;
@@ -33,17 +35,23 @@ pub struct Peer {
     plain: Vec<u8>,
     /// What is read at once.
     read: Vec<u8>,
+    /// Who says what is told here, at a door that lies.
+    liar: Option<Liar>,
     pub packet_bytes: usize,
+    /// The client was let in.
+    pub is_open: bool,
 }
 
 impl Peer {
-    pub fn new(socket: TcpStream) -> Peer {
+    pub fn new(socket: TcpStream, liar: Option<Liar>) -> Peer {
         Peer {
             socket,
             tls: None,
             plain: Vec::new(),
             read: vec![0; 16 << 10],
+            liar,
             packet_bytes: 4_096,
+            is_open: false,
         }
     }
 
@@ -121,23 +129,12 @@ impl Peer {
     /// A part of a message, in whole packets.
     pub async fn say_part(&mut self, kind: u8, body: &[u8], is_last: bool) -> io::Result<()> {
         let room = self.packet_bytes - HEADER_BYTES;
-        let mut out = Vec::with_capacity(body.len() + HEADER_BYTES);
-        let mut pieces = body.chunks(room).peekable();
-        let mut piece = pieces.next().unwrap_or_default();
-        for number in 1_usize.. {
-            let status = if is_last && pieces.peek().is_none() {
-                END
-            } else {
-                0
-            };
-            let length = ((piece.len() + HEADER_BYTES) as u16).to_be_bytes();
-            out.extend_from_slice(&[kind, status, length[0], length[1], 0, 51, number as u8, 0]);
-            out.extend_from_slice(piece);
-            match pieces.next() {
-                Some(next) => piece = next,
-                None => break,
-            }
-        }
+        let packed = |body: &[u8]| packets(kind, body, room, is_last);
+        let out = match &mut self.liar {
+            // Before TLS stands, nobody is to be lied to within it.
+            Some(liar) if self.tls.is_some() => liar.told(body, self.is_open, packed),
+            _ => packed(body),
+        };
         self.write(&out).await
     }
 
@@ -206,4 +203,26 @@ impl Peer {
         self.tls = Some(tls);
         Ok(())
     }
+}
+
+/// A message, or a part of one, in packets of at most so many bytes each.
+fn packets(kind: u8, body: &[u8], room: usize, is_last: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + HEADER_BYTES);
+    let mut pieces = body.chunks(room).peekable();
+    let mut piece = pieces.next().unwrap_or_default();
+    for number in 1_usize.. {
+        let status = if is_last && pieces.peek().is_none() {
+            END
+        } else {
+            0
+        };
+        let length = ((piece.len() + HEADER_BYTES) as u16).to_be_bytes();
+        out.extend_from_slice(&[kind, status, length[0], length[1], 0, 51, number as u8, 0]);
+        out.extend_from_slice(piece);
+        match pieces.next() {
+            Some(next) => piece = next,
+            None => break,
+        }
+    }
+    out
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 
 use super::batches::{Act, Parsed, Statement, fits, waits};
 use super::calls::{Values, behind_headers};
+use super::door::Liar;
 use super::login::{self, Encryption, Login};
 use super::peer::{self, Message, Peer};
 use super::types::Kind;
@@ -43,13 +44,15 @@ struct Answer {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.end_transaction(Fate::Undone);
+        locked(&self.server.seen).sessions -= 1;
     }
 }
 
 impl<'a> Session<'a> {
-    pub fn new(socket: TcpStream, server: &'a Server) -> Session<'a> {
+    pub fn new(socket: TcpStream, server: &'a Server, liar: Option<Liar>) -> Session<'a> {
+        locked(&server.seen).sessions += 1;
         Session {
-            peer: Peer::new(socket),
+            peer: Peer::new(socket, liar),
             server,
             may_write: false,
             depth: 0,
@@ -182,6 +185,7 @@ impl<'a> Session<'a> {
         out.extend(done(0xfd, 0, 0));
         self.peer.say(peer::REPLY, &out).await?;
         self.peer.packet_bytes = bytes;
+        self.peer.is_open = true;
         Ok(true)
     }
 
