@@ -9,6 +9,7 @@
 //! Refuses to know: companies, prices, stores, a running host. Start reading at [`run`], then `checks`.
 
 mod checks;
+mod doors;
 mod profile;
 mod relay;
 mod report;
@@ -16,6 +17,7 @@ mod scripted;
 pub mod servers;
 mod subject;
 
+pub use doors::{Door, Doors};
 pub use profile::{Place, Profile, ProfileError, parameter};
 pub use report::{Finding, Outcome, Report};
 pub use subject::{KitError, Subject, describe, options};

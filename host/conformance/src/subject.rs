@@ -13,6 +13,7 @@ use souk_sandbox::{
     PoolLimits, Query, Request, Sandbox, Scope, Source, Value,
 };
 
+use crate::doors::Doors;
 use crate::profile::{Place, Profile, ProfileError};
 use crate::scripted;
 
@@ -56,6 +57,8 @@ pub struct Subject {
     /// The source, or the kit's own server in its place.
     pub place: Option<Place>,
     pub(crate) sandbox: Sandbox,
+    /// Where the source lies by itself.
+    pub(crate) doors: Option<Doors>,
     next: AtomicU64,
     _server: Option<scripted::Server>,
 }
@@ -129,6 +132,7 @@ impl Subject {
             profile,
             place,
             sandbox,
+            doors: None,
             next: AtomicU64::new(0),
             _server: server,
         };
@@ -136,6 +140,14 @@ impl Subject {
             subject.fits(place)?;
         }
         Ok(subject)
+    }
+
+    /// Names doors of the source's, through which it spoils its answers itself (`wire.spoilt`): within TLS nobody else can.
+    pub fn with_doors(self, doors: Doors) -> Subject {
+        Subject {
+            doors: Some(doors),
+            ..self
+        }
     }
 
     fn fits(&self, place: &Place) -> Result<(), KitError> {

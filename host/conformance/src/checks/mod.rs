@@ -6,6 +6,7 @@ mod descriptor;
 mod errors;
 mod expected;
 mod hostile;
+mod liar;
 mod limits;
 mod opening;
 mod reading;

@@ -1,6 +1,7 @@
 //! What arrives is not what the source has said: here and there a byte is another one, in the middle of a session. A connector reads lengths that lie,
 //! kinds that there are not, values of other types; its component does so with numbers of 32 bits, where its own tests have 64. It answers or fails in
-//! time, and what fails is the source's. That an answer is right is not asked for: some of those bytes are values.
+//! time, and what fails is the source's. That an answer is right is not asked for: some of those bytes are values. Within TLS only the source itself can say
+//! them, if it is made for that (`Doors`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,11 +11,11 @@ use souk_outbound::TlsMode;
 use souk_sandbox::{FaultKind, Output, PoolLimits, Request, Source};
 
 use super::hostile::judged;
+use super::liar::Liar;
 use super::sample::{Sample, ask};
-use super::wire::relayed;
 use super::{Suite, Verdict, advice, told};
 use crate::profile::Place;
-use crate::relay::{Mode, Spoilt};
+use crate::relay::Spoilt;
 use crate::subject::{KitError, limits};
 
 /// Data connections that are lied to, as long as there is time. A host tells failures more slowly where one has many, so none of them has.
@@ -41,28 +42,28 @@ pub async fn tried(
     sample: &Sample,
     whole: &Output,
 ) -> Result<Verdict, KitError> {
-    if is_within_tls(place) {
+    if is_within_tls(place) && suite.subject.doors.is_none() {
         return Ok(Verdict::skipped(
             "within TLS a byte that is another one ends the connection, and no connector sees it: name an address of the source that is spoken to without TLS, in a network of your own, to have wrong bytes tried",
         ));
     }
-    let (relay, through) = match relayed(place).await? {
-        Ok(relayed) => relayed,
+    let (liar, through) = match Liar::before(suite.subject, place).await? {
+        Ok(before) => before,
         Err(why) => return Ok(Verdict::skipped(why)),
     };
     let source = suite.subject.source(&through);
     let (mut span, mut patience) = (0, PATIENCE);
     // The second answer is one without an opening; the first one says how long that takes.
     for _ in 0..2 {
-        let (before, begun) = (relay.heard(), Instant::now());
+        let (before, begun) = (liar.heard(), Instant::now());
         if let Err(fault) = suite.subject.ask(&source, sample.request()).await {
             return Ok(Verdict::failed(told(&fault), advice(&fault)));
         }
-        span = relay.heard() - before;
+        span = liar.heard() - before;
         let honest = begun.elapsed() * HONEST_ANSWERS;
         patience = patience.max(honest.min(PATIENCE_MAX));
     }
-    drop(relay);
+    drop(liar);
     let trial = Trial {
         suite,
         place,
@@ -99,10 +100,13 @@ pub async fn tried(
         (true, 0) => Verdict::skipped(
             "no byte of an answer could be another: the source ends each connection behind its answer, or refuses requests that come fast. Name one that keeps connections (HTTP's keep-alive) and bears some hundred requests to have wrong bytes tried",
         ),
-        (true, spoilt) => Verdict::noted(format!(
-            "{} answers, {spoilt} of their bytes being others",
-            found.answers
-        )),
+        (true, spoilt) => {
+            let what = match &suite.subject.doors {
+                None => "of their bytes being others",
+                Some(_) => "messages being spoilt by the source itself",
+            };
+            Verdict::noted(format!("{} answers, {spoilt} {what}", found.answers))
+        }
     })
 }
 
@@ -132,7 +136,7 @@ struct Trial<'a> {
 #[derive(Default)]
 struct Found {
     answers: usize,
-    /// Bytes.
+    /// Bytes; of a source that lies by itself, messages.
     spoilt: usize,
     /// The source has had enough of us, as it says.
     refused: bool,
@@ -151,21 +155,21 @@ impl Trial<'_> {
         self.sample.essence(output) == self.sample.essence(self.whole)
     }
 
-    /// A data connection over a relay of its own, which ends all its wires with itself.
+    /// A data connection over a liar of its own, which ends all its wires with itself.
     async fn connection(&self, number: u64) -> Result<Found, KitError> {
         let mut found = Found::default();
         // The first ones are tried on however slow a machine.
         if number >= AT_ONCE as u64 && Instant::now() >= self.until {
             return Ok(found);
         }
-        let (relay, through) = match relayed(self.place).await? {
-            Ok(relayed) => relayed,
+        let subject = self.suite.subject;
+        let (liar, through) = match Liar::before(subject, self.place).await? {
+            Ok(before) => before,
             Err(why) => {
                 found.wrong = Some(why);
                 return Ok(found);
             }
         };
-        let subject = self.suite.subject;
         let pool = PoolLimits {
             sessions_max: SESSIONS_MAX,
             ..PoolLimits::default()
@@ -183,7 +187,7 @@ impl Trial<'_> {
             // What a lie has left behind shows here; where a session has not outlived it, another one is opened. Every other time that has not been asked
             // the statement yet, whose first answer says more than those behind it.
             if round > 0 && found.wrong.is_none() {
-                relay.set(Mode::Pass);
+                liar.tell(None);
                 let opener = match round % 2 {
                     0 => self.sample.request(),
                     _ => Request::Ping(limits()),
@@ -194,12 +198,12 @@ impl Trial<'_> {
                 break;
             }
             let (seed, span) = (number * ANSWERS_EACH + round, self.span);
-            relay.set(Mode::Spoilt(Spoilt { seed, span }));
+            liar.tell(Some(Spoilt { seed, span }));
             let wrong = self.told_lies(&source, self.sample.request()).await;
             found.wrong = wrong.map(|wrong| format!("answer {seed}: {wrong}"));
             found.answers += 1;
         }
-        found.spoilt = relay.spoilt();
+        found.spoilt = liar.spoilt();
         Ok(found)
     }
 
