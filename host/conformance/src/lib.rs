@@ -29,6 +29,11 @@ pub async fn run(subject: &Subject) -> Result<Report, KitError> {
     Suite::new(subject).run().await
 }
 
+/// The whole suite but for `cancel.*`, which is told as skipped: for a source that requests which are given up bring down, by a fault of its own.
+pub async fn run_without_cancels(subject: &Subject) -> Result<Report, KitError> {
+    Suite::new(subject).without_cancels().run().await
+}
+
 /// The part that needs no source, in a second: what the connector says of itself, and that it stands what it is told at opening.
 pub async fn run_quick(subject: &Subject) -> Result<Report, KitError> {
     Suite::new(subject).run_quick().await

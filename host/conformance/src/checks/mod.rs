@@ -85,6 +85,8 @@ pub(crate) struct Suite<'a> {
     pub subject: &'a Subject,
     /// How the host writes SQL for the engine; `None` where it takes none, or takes text of its own.
     pub dialect: Option<Dialect>,
+    /// Whether requests are given up to see what comes of it.
+    pub has_cancels: bool,
     findings: Vec<Finding>,
     begun: Instant,
 }
@@ -94,8 +96,16 @@ impl<'a> Suite<'a> {
         Suite {
             subject,
             dialect: dialect(&subject.engine.dialect),
+            has_cancels: true,
             findings: Vec::new(),
             begun: Instant::now(),
+        }
+    }
+
+    pub fn without_cancels(self) -> Suite<'a> {
+        Suite {
+            has_cancels: false,
+            ..self
         }
     }
 
