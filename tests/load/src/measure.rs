@@ -14,7 +14,17 @@ pub struct Competitor {
     pub requests: Vec<Vec<u8>>,
 }
 
-fn median(values: &mut [f64]) -> f64 {
+/// What was seen of a competitor, in each round but the first.
+#[derive(Default)]
+struct Seen {
+    rates: Vec<f64>,
+    latencies: Vec<f64>,
+    costs: Vec<f64>,
+}
+
+/// Of values that stay in the order of their rounds, by which they belong together.
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -28,13 +38,19 @@ struct Ratio {
 }
 
 impl Ratio {
+    /// Of one to the other, round by round.
+    fn between(one: &[f64], other: &[f64]) -> Ratio {
+        let rounds = one.iter().zip(other);
+        Ratio::of(rounds.map(|(one, other)| one / other).collect())
+    }
+
     fn of(mut values: Vec<f64>) -> Ratio {
-        let median = median(&mut values);
+        values.sort_by(f64::total_cmp);
         let middle = values.len() as f64 / 2.0;
         let away = 0.98 * (values.len() as f64).sqrt();
         Ratio {
             low: values[(middle - away).floor().max(0.0) as usize],
-            median,
+            median: median(&values),
             high: values[((middle + away).ceil() as usize).min(values.len() - 1)],
         }
     }
@@ -69,9 +85,7 @@ pub fn measure(
     rounds: usize,
     slice: Duration,
 ) -> anyhow::Result<()> {
-    let mut rates = vec![Vec::new(); competitors.len()];
-    let mut latencies = vec![Vec::new(); competitors.len()];
-    let mut costs = vec![Vec::new(); competitors.len()];
+    let mut all: Vec<Seen> = competitors.iter().map(|_| Seen::default()).collect();
     for round in 0..rounds.max(2) {
         for index in order(round, competitors.len()) {
             let competitor = competitors[index];
@@ -83,28 +97,30 @@ pub fn measure(
             if round > 0 {
                 // The warm-up is in both.
                 let requests = run.requests_per_second * slice.as_secs_f64();
-                costs[index].push(used.as_secs_f64() * 1e6 / requests);
-                rates[index].push(run.requests_per_second);
-                latencies[index].push(run.median_us);
+                let seen = &mut all[index];
+                seen.costs.push(used.as_secs_f64() * 1e6 / requests);
+                seen.rates.push(run.requests_per_second);
+                seen.latencies.push(run.median_us);
             }
         }
     }
-    for (index, competitor) in competitors.iter().enumerate() {
-        let ratio = |of: &[Vec<f64>]| {
-            let pairs = of[index].iter().zip(&of[0]);
-            Ratio::of(pairs.map(|(a, b)| a / b).collect())
-        };
-        let (rate_ratio, latency_ratio) = (ratio(&rates), ratio(&latencies));
-        let cost_ratio = ratio(&costs);
-        println!(
-            "{query:<22} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio}   latency {latency_ratio}   processor {:>6.1} us {cost_ratio}",
-            competitor.name,
-            median(&mut rates[index]),
-            median(&mut latencies[index]),
-            median(&mut costs[index]),
-        );
+    for (competitor, seen) in competitors.iter().zip(&all) {
+        tell(query, clients, competitor.name, seen, &all[0]);
     }
     Ok(())
+}
+
+/// The line of one competitor, beside the first one of its group.
+fn tell(query: &str, clients: usize, name: &str, seen: &Seen, first: &Seen) {
+    let rate_ratio = Ratio::between(&seen.rates, &first.rates);
+    let latency_ratio = Ratio::between(&seen.latencies, &first.latencies);
+    let cost_ratio = Ratio::between(&seen.costs, &first.costs);
+    println!(
+        "{query:<22} {clients:>7}  {name:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio}   latency {latency_ratio}   processor {:>6.1} us {cost_ratio}",
+        median(&seen.rates),
+        median(&seen.latencies),
+        median(&seen.costs),
+    );
 }
 
 #[cfg(test)]
@@ -136,5 +152,13 @@ mod tests {
         assert_eq!(of(100).to_string(), "51.00x (41.00 to 61.00)");
         // Of few values nothing is known.
         assert_eq!(of(2).to_string(), " 2.00x (1.00 to 2.00)");
+    }
+
+    /// What halts the machine for a while slows all that run in that round.
+    #[test]
+    fn a_ratio_is_taken_within_a_round() {
+        let (one, other) = ([90.0, 45.0, 180.0], [100.0, 50.0, 200.0]);
+        let ratio = Ratio::between(&one, &other);
+        assert_eq!(ratio.to_string(), " 0.90x (0.90 to 0.90)");
     }
 }
