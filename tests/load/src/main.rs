@@ -18,6 +18,7 @@ mod native_sqlite;
 mod native_sqlserver;
 mod native_trino;
 mod natives;
+mod targets;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,6 +58,9 @@ struct Options {
     /// The guest `fixed-rows` as a component of the other build's contract, where that is another one than ours.
     #[arg(long, requires = "other")]
     other_guest: Option<PathBuf>,
+    /// Says afterwards which targets are reached (`src/targets.rs`), and fails where one is missed, or nothing that was measured has one.
+    #[arg(long)]
+    hold: bool,
     /// Internal: serve the native handlers.
     #[arg(long, hide = true)]
     native: Option<Mode>,
@@ -100,6 +104,7 @@ fn main() -> anyhow::Result<()> {
         "query", "clients"
     );
     let slice = Duration::from_millis(options.slice_ms);
+    let mut held = Vec::new();
     for (query, competitors) in &prepared.races {
         let competitors = options.chosen(competitors);
         if competitors.is_empty() {
@@ -107,13 +112,17 @@ fn main() -> anyhow::Result<()> {
         }
         runtime.block_on(agree::agree(query, &competitors))?;
         for &clients in &options.clients {
-            measure(query, &competitors, clients, options.rounds, slice)?;
+            let seen = measure(query, &competitors, clients, options.rounds, slice)?;
+            held.extend(targets::lines(query, clients, &seen));
         }
     }
     for market in prepared.markets {
         runtime.block_on(market.close());
     }
-    Ok(())
+    match options.hold {
+        true => targets::hold(&held),
+        false => Ok(()),
+    }
 }
 
 /// What runs while it is measured. Servers end after those that use them.

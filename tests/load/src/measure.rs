@@ -15,11 +15,23 @@ pub struct Competitor {
 }
 
 /// What was seen of a competitor, in each round but the first.
-#[derive(Default)]
-struct Seen {
-    rates: Vec<f64>,
+pub struct Seen {
+    pub name: &'static str,
+    /// Requests a second.
+    pub rates: Vec<f64>,
     latencies: Vec<f64>,
     costs: Vec<f64>,
+}
+
+impl Seen {
+    pub fn of(name: &'static str) -> Seen {
+        Seen {
+            name,
+            rates: Vec::new(),
+            latencies: Vec::new(),
+            costs: Vec::new(),
+        }
+    }
 }
 
 /// Of values that stay in the order of their rounds, by which they belong together.
@@ -31,15 +43,15 @@ fn median(values: &[f64]) -> f64 {
 
 /// The median of the ratios within rounds, and between which bounds it is with a probability of 95 %: between two of the values in their order, whatever their
 /// distribution is.
-struct Ratio {
-    low: f64,
-    median: f64,
-    high: f64,
+pub struct Ratio {
+    pub low: f64,
+    pub median: f64,
+    pub high: f64,
 }
 
 impl Ratio {
     /// Of one to the other, round by round.
-    fn between(one: &[f64], other: &[f64]) -> Ratio {
+    pub fn between(one: &[f64], other: &[f64]) -> Ratio {
         let rounds = one.iter().zip(other);
         Ratio::of(rounds.map(|(one, other)| one / other).collect())
     }
@@ -84,8 +96,8 @@ pub fn measure(
     clients: usize,
     rounds: usize,
     slice: Duration,
-) -> anyhow::Result<()> {
-    let mut all: Vec<Seen> = competitors.iter().map(|_| Seen::default()).collect();
+) -> anyhow::Result<Vec<Seen>> {
+    let mut all: Vec<Seen> = competitors.iter().map(|one| Seen::of(one.name)).collect();
     for round in 0..rounds.max(2) {
         for index in order(round, competitors.len()) {
             let competitor = competitors[index];
@@ -104,19 +116,20 @@ pub fn measure(
             }
         }
     }
-    for (competitor, seen) in competitors.iter().zip(&all) {
-        tell(query, clients, competitor.name, seen, &all[0]);
+    for seen in &all {
+        tell(query, clients, seen, &all[0]);
     }
-    Ok(())
+    Ok(all)
 }
 
 /// The line of one competitor, beside the first one of its group.
-fn tell(query: &str, clients: usize, name: &str, seen: &Seen, first: &Seen) {
+fn tell(query: &str, clients: usize, seen: &Seen, first: &Seen) {
     let rate_ratio = Ratio::between(&seen.rates, &first.rates);
     let latency_ratio = Ratio::between(&seen.latencies, &first.latencies);
     let cost_ratio = Ratio::between(&seen.costs, &first.costs);
     println!(
-        "{query:<22} {clients:>7}  {name:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio}   latency {latency_ratio}   processor {:>6.1} us {cost_ratio}",
+        "{query:<22} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio}   latency {latency_ratio}   processor {:>6.1} us {cost_ratio}",
+        seen.name,
         median(&seen.rates),
         median(&seen.latencies),
         median(&seen.costs),
