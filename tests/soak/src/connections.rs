@@ -1,18 +1,21 @@
-//! What a thousand data connections cost: the memory of their idle sessions, and the speed of those that are used beside them.
+//! What a thousand data connections cost: the memory of their idle sessions, of each engine, and the speed of those that are used beside them.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
 use clap::ValueEnum;
-use serde_json::json;
-use souk_hostile::files;
+use serde_json::{Value, json};
+use souk_hostile::files::database;
 use souk_hostile::stage::unique;
 use souk_hostile::watch::{MIB, Watched};
 use souk_load::market::unlimit;
+use souk_load::servers::Server;
 use souk_load::{generator, processor};
-use souk_tests::{Company, MariaDb, PgCluster, Trino, guests};
+use souk_tests::clickhouse::{self, Recorded, recorded};
+use souk_tests::seller_api::{self, SellerApi};
+use souk_tests::{Company, MariaDb, PgCluster, files, guests};
 
 pub struct Plan {
     /// Data connections of the large host, nearly each with a session.
@@ -21,6 +24,8 @@ pub struct Plan {
     pub used: usize,
     /// What the large host has beside them.
     pub others: Others,
+    /// Whether only their memory is measured.
+    pub memory: bool,
     /// Whether those that are used are of a company that has no others: then these take none of its sessions.
     pub apart: bool,
     pub rounds: usize,
@@ -37,11 +42,42 @@ pub enum Others {
     Sqlite,
     /// Idle sessions to a MariaDB.
     Mariadb,
-    /// Idle sessions to a Trino, over HTTP: each with a connection that is kept for the next request. The server is of this process, which needs as many
-    /// open files (`ulimit -n`).
+    /// Idle sessions to a Trino, over HTTP: each with a connection that is kept for the next request. The server, as those of the engines that follow, is of
+    /// this process, which needs as many open files (`ulimit -n`).
     Trino,
+    Sqlserver,
+    Bigquery,
+    Snowflake,
+    Databricks,
+    /// Idle sessions to DuckDB's own servers, of which each takes a few.
+    Duckdb,
+    /// Idle sessions to a ClickHouse that answers what its engine was recorded to answer.
+    Clickhouse,
+    /// Idle sessions to a seller's own API.
+    SellerApi,
+    /// Idle sessions on files of the connector `files`, which SOUK_FILES_COMPONENT names where the host does not have it.
+    Files,
     /// Data connections that nobody has ever asked.
     Unasked,
+}
+
+impl Others {
+    /// Sessions of all engines that there are here.
+    pub fn engines() -> Vec<Others> {
+        let is_here = |others: &Others| match others {
+            Others::Guests | Others::Unasked => false,
+            Others::Files => files::component().is_some(),
+            _ => true,
+        };
+        let all = Others::value_variants().iter().copied();
+        all.filter(is_here).collect()
+    }
+
+    /// As the command line has it, and `souk_load` its server.
+    fn name(self) -> String {
+        let shown = self.to_possible_value().expect("none is hidden");
+        shown.get_name().to_owned()
+    }
 }
 
 /// What the issue allows for an idle session.
@@ -51,37 +87,70 @@ const SPEED_MIN: f64 = 0.95;
 const CLIENTS: usize = 16;
 /// Of one company, which may have a hundred data connections and 64 sessions.
 const OF_A_COMPANY: usize = 50;
+/// At one DuckDB: it has 128 threads, of which each connection has one for as long as it is kept.
+const OF_A_DUCKDB: usize = 64;
 
 const SCHEMA: &str = "CREATE TABLE numbers (id INT PRIMARY KEY, label TEXT); INSERT INTO numbers SELECT n, 'number ' || n FROM generate_series(1, 1000) n;";
 const MARIADB_SCHEMA: &str = "CREATE TABLE numbers (id INT PRIMARY KEY, label VARCHAR(20)); INSERT INTO numbers SELECT seq, CONCAT('number ', seq) FROM seq_1_to_1000;";
 const SQLITE_SCHEMA: &str = "CREATE TABLE numbers (id INTEGER PRIMARY KEY, label TEXT);
     WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1000) INSERT INTO numbers SELECT n, 'number ' || n FROM s;";
-/// The same where the tests' own server keeps it.
-const TRINO_SCHEMA: &str = "ATTACH ':memory:' AS shop; CREATE TABLE shop.numbers (id integer NOT NULL, label varchar(20));
-    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1000) INSERT INTO shop.numbers SELECT n, 'number ' || n FROM s;";
 
-pub async fn run(binary: PathBuf, plan: &Plan) -> anyhow::Result<()> {
+/// The same rows as a file for an archive.
+fn numbers() -> (&'static str, String) {
+    let rows: String = (1..=1000).map(|n| format!("{n},number {n}\n")).collect();
+    ("numbers.csv", format!("id,label\n{rows}"))
+}
+
+/// One after the other. What does not hold of one is told, and the next one is measured all the same.
+pub async fn run_each(binary: &Path, plans: &[Plan]) -> anyhow::Result<()> {
+    let mut failed = Vec::new();
+    for plan in plans {
+        let name = plan.others.name();
+        println!("{name}");
+        if let Err(error) = run(binary.to_owned(), plan).await {
+            println!("{error:#}");
+            failed.push(name);
+        }
+    }
+    ensure!(failed.is_empty(), "it does not hold: {}", failed.join(", "));
+    Ok(())
+}
+
+async fn run(binary: PathBuf, plan: &Plan) -> anyhow::Result<()> {
     let sessions_max = 2 * plan.connections + 100;
     let cluster = PgCluster::start(&[&format!("max_connections={sessions_max}")]).await;
-    let others = Place::start(plan.others, sessions_max).await;
-    let small = Host::start(binary.clone(), &cluster, &others, plan, plan.used).await;
+    let others = Place::start(plan, sessions_max).await;
+    let small = match plan.memory {
+        true => None,
+        false => Some(Host::start(binary.clone(), &cluster, &others, plan, plan.used).await),
+    };
     let large = Host::start(binary, &cluster, &others, plan, plan.connections).await;
-    small.ask(0..plan.used).await;
-    large.ask(0..plan.used).await;
+    if let Some(small) = &small {
+        small.ask(0..plan.used).await?;
+    }
+    large.ask(0..plan.used).await?;
     if plan.others != Others::Unasked {
         open_others(&large, plan).await?;
     }
+    match small {
+        Some(small) => speed(&large, &small, &cluster, plan).await,
+        None => Ok(()),
+    }
+}
+
+/// What is used on both hosts is as fast on the large one.
+async fn speed(large: &Host, small: &Host, cluster: &PgCluster, plan: &Plan) -> anyhow::Result<()> {
     let opened = (
-        large.backends_ever(&cluster).await,
-        small.backends_ever(&cluster).await,
+        large.backends_ever(cluster).await,
+        small.backends_ever(cluster).await,
     );
-    let ratio = compare(&large, &small, plan)?;
-    for (name, host, before) in [("large", &large, opened.0), ("small", &small, opened.1)] {
-        let new = host.backends_ever(&cluster).await - before;
+    let ratio = compare(large, small, plan)?;
+    for (name, host, before) in [("large", large, opened.0), ("small", small, opened.1)] {
+        let new = host.backends_ever(cluster).await - before;
         let sessions = host.watched.usage().await.sessions;
         println!("{name} host: {sessions} sessions, {new} of PostgreSQL opened while it was used");
     }
-    compare_each(&large, &small, plan)?;
+    compare_each(large, small, plan)?;
     println!(
         "{} of {} data connections: {ratio:.3} of the throughput of a host with no more than them",
         plan.used, plan.connections
@@ -96,7 +165,7 @@ async fn open_others(large: &Host, plan: &Plan) -> anyhow::Result<()> {
     // A host has a thousand sessions at most, and each of its workers wants one of its own to what is used.
     let idle = plan.used..plan.connections.saturating_sub(2 * plan.used);
     let wanted = idle.end as u64;
-    large.ask(idle).await;
+    large.ask(idle).await?;
     let after = large.watched.usage().await;
     let opened = (after.sessions - before.sessions).max(1);
     let each = after.resident_bytes.saturating_sub(before.resident_bytes) / opened;
@@ -120,31 +189,64 @@ enum Place {
     /// To the cluster, which both hosts have.
     Postgres,
     Nowhere,
-    /// To a file of this content, each to its own.
-    File(Vec<u8>),
+    /// To a file of this engine, with this extension and content, each to its own.
+    File(&'static str, &'static str, Vec<u8>),
     /// To this database.
     MariaDb(MariaDb, String),
-    Trino(Trino),
+    /// To these servers with the players of `souk_load`, by turns.
+    Servers(Vec<Server>),
+    ClickHouse(Recorded),
+    SellerApi(SellerApi),
 }
 
 impl Place {
     /// With a server of its own, which takes so many sessions, where there is one.
-    async fn start(others: Others, sessions_max: usize) -> Place {
-        match others {
+    async fn start(plan: &Plan, sessions_max: usize) -> Place {
+        match plan.others {
             Others::Sessions | Others::Unasked => Place::Postgres,
             Others::Guests => Place::Nowhere,
-            Others::Sqlite => Place::File(files::database(SQLITE_SCHEMA)),
+            Others::Sqlite => Place::File("sqlite", "db", database(SQLITE_SCHEMA)),
+            Others::Files => Place::File("files", "tar", files::archive(&[numbers()])),
             Others::Mariadb => {
                 let server = MariaDb::start(&[&format!("--max-connections={sessions_max}")]);
                 let database = server.database(MARIADB_SCHEMA);
                 Place::MariaDb(server, database)
             }
-            Others::Trino => {
-                let server = Trino::start().await;
-                server.admin(TRINO_SCHEMA);
-                Place::Trino(server)
+            Others::Clickhouse => {
+                let server = Recorded::start().await;
+                server.keeps_a_note(9);
+                Place::ClickHouse(server)
             }
+            Others::SellerApi => Place::SellerApi(SellerApi::start().await),
+            Others::Duckdb => {
+                Place::servers(plan.others, plan.connections.div_ceil(OF_A_DUCKDB)).await
+            }
+            Others::Trino
+            | Others::Sqlserver
+            | Others::Bigquery
+            | Others::Snowflake
+            | Others::Databricks => Place::servers(plan.others, 1).await,
         }
+    }
+
+    async fn servers(others: Others, count: usize) -> Place {
+        let mut servers = Vec::with_capacity(count);
+        for _ in 0..count {
+            servers.push(Server::start(&others.name()).await);
+        }
+        Place::Servers(servers)
+    }
+
+    /// What is sold there, beside the connection.
+    fn label(&self) -> Value {
+        let sql = match self {
+            Place::Nowhere => "SELECT label FROM fixed LIMIT 1",
+            Place::Servers(_) => "SELECT name FROM players WHERE id = 7",
+            Place::ClickHouse(_) => "SELECT note FROM notes",
+            Place::SellerApi(_) => return json!({"function_id": "exact", "result_type": "number"}),
+            _ => "SELECT label FROM numbers WHERE id = 7",
+        };
+        json!({"sql_logic": sql, "result_type": "string"})
     }
 }
 
@@ -177,6 +279,10 @@ impl Host {
             let uploaded = platform.post_wasm("/connectors?activate=true", guest);
             uploaded.await.expect(201);
         }
+        // It takes long to compile, and who has only those that are used needs it not.
+        if plan.others == Others::Files && connections > plan.used {
+            files::put_to_work(&host.watched.host.platform()).await;
+        }
         while host.requests.len() < connections {
             let seller = host.watched.host.company(&unique("seller")).await;
             let keys = seller.client.get(&seller.path("/api-keys")).await;
@@ -206,19 +312,22 @@ impl Host {
         let connection = match place {
             Place::Postgres => seller.postgres(cluster, &self.database).await,
             Place::Nowhere => seller.nowhere("fixed").await,
-            Place::File(bytes) => {
-                let name = format!("{}.db", unique("numbers"));
-                seller.sqlite(&name, bytes.clone()).await
+            Place::File(engine, extension, bytes) => {
+                let name = format!("{}.{extension}", unique("numbers"));
+                seller.file(engine, &name, bytes.clone()).await
             }
             Place::MariaDb(server, database) => seller.mariadb(server, database).await,
-            Place::Trino(server) => seller.trino(server, "shop").await,
+            Place::Servers(servers) => {
+                let server = &servers[self.requests.len() % servers.len()];
+                server.connect(seller).await.0
+            }
+            Place::ClickHouse(server) => to_recorded(seller, server).await,
+            Place::SellerApi(server) => {
+                let key = seller_api::API_KEY;
+                seller.seller_api(&server.base_url(), key).await
+            }
         };
-        let sql = match place {
-            Place::Nowhere => "SELECT label FROM fixed LIMIT 1",
-            _ => "SELECT label FROM numbers WHERE id = 7",
-        };
-        let label = json!({"sql_logic": sql, "result_type": "string"});
-        seller.asset(&connection, label).await
+        seller.asset(&connection, place.label()).await
     }
 
     fn address(&self) -> &str {
@@ -227,14 +336,17 @@ impl Host {
     }
 
     /// Asks each of these once, so that it has a session.
-    async fn ask(&self, those: Range<usize>) {
-        let mut connection = generator::Connection::open(self.address())
-            .await
-            .expect("a connection");
+    async fn ask(&self, those: Range<usize>) -> anyhow::Result<()> {
+        let mut connection = generator::Connection::open(self.address()).await?;
         for request in &self.requests[those] {
-            let (status, body) = connection.exchange(request).await.expect("an answer");
-            assert_eq!(status, 200, "{}", String::from_utf8_lossy(body));
+            let (status, body) = connection.exchange(request).await?;
+            ensure!(
+                status == 200,
+                "answer {status}: {}",
+                String::from_utf8_lossy(body)
+            );
         }
+        Ok(())
     }
 
     /// Sessions that were ever opened to its database.
@@ -267,6 +379,12 @@ impl Host {
             processor_us: processor.as_secs_f64() * 1e6 / requests,
         })
     }
+}
+
+async fn to_recorded(seller: &Company, server: &Recorded) -> String {
+    let credentials = json!({"username": clickhouse::USER, "password": clickhouse::PASSWORD});
+    let fields = json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "base_url": server.base_url(), "database": recorded::SCHEMA});
+    seller.connection("clickhouse", fields).await
 }
 
 /// What was seen of a host while it was used.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use connections::Others;
 use souk_tests::host;
 
 #[derive(Parser)]
@@ -53,9 +54,12 @@ enum Command {
         /// How many are used.
         #[arg(long, default_value_t = 10)]
         used: usize,
-        /// What the large host has beside them.
-        #[arg(long, value_enum, default_value = "sessions")]
-        others: connections::Others,
+        /// What the large host has beside them: several, by commas, are measured one after the other [default: sessions; with --memory those of all engines].
+        #[arg(long, value_enum, value_delimiter = ',')]
+        others: Vec<Others>,
+        /// Only what an idle session takes.
+        #[arg(long)]
+        memory: bool,
         /// Those that are used are of a company that has no others.
         #[arg(long)]
         apart: bool,
@@ -90,19 +94,27 @@ fn main() -> anyhow::Result<()> {
                 connections,
                 used,
                 others,
+                memory,
                 apart,
                 rounds,
                 slice_ms,
             }) => {
-                let plan = connections::Plan {
+                let others = match (others.is_empty(), memory) {
+                    (true, true) => Others::engines(),
+                    (true, false) => vec![Others::Sessions],
+                    (false, _) => others,
+                };
+                let plan = |others| connections::Plan {
                     connections,
                     used,
                     others,
+                    memory,
                     apart,
                     rounds,
                     slice: Duration::from_millis(slice_ms),
                 };
-                connections::run(binary, &plan).await
+                let plans: Vec<_> = others.into_iter().map(plan).collect();
+                connections::run_each(&binary, &plans).await
             }
             None => {
                 let plan = companies::Plan {
