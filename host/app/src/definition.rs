@@ -405,6 +405,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// A number in a body is the float that is nearest to its digits, as it is in an address.
+    #[test]
+    fn a_number_is_read_to_its_last_bit() {
+        for text in ["62.572030410805404", "-62.572030410805404", "0.1", "5e-324"] {
+            let json: Json = serde_json::from_str(text).unwrap();
+            assert_eq!(raw(&json), Raw::Number(text.parse().unwrap()), "{text}");
+        }
+    }
+
     /// What is wrong with a field is said at its place, and how to write it.
     #[test]
     fn a_wrong_field_is_named_by_its_place() {
