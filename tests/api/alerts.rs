@@ -333,6 +333,45 @@ async fn what_is_unusual_triggers() {
     assert_eq!(turn("20").await, ["triggered", "ok", "triggered"]);
 }
 
+/// An asset that answers nothing for once ends nothing: what has triggered goes on behind the error, which tells nobody, until an answer is well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_in_between_resolves_nothing() {
+    let stage = Stage::new().await;
+    let gauge = Gauge::new(&stage.one).await;
+    let seller = &gauge.seller;
+    let receiver = Receiver::start().await;
+    let types = ["alert.triggered", "alert.resolved", "alert.error"];
+    let _hook = Hook::new(seller, &receiver, &types).await;
+    let body = json!({"condition": {"operator": "gt", "threshold": 10}, "rearm_seconds": 3600});
+    let alert = watch(seller, &gauge.asset, body).await;
+    stage
+        .settle("last_checked_at IS NOT NULL", Instant::now())
+        .await;
+    let mut triggered_at = Vec::new();
+    for (value, state, told) in [
+        ("20", "triggered", &["alert.triggered"][..]),
+        ("NULL", "error", &["alert.triggered", "alert.error"][..]),
+        ("20", "triggered", &["alert.triggered", "alert.error"][..]),
+        (
+            "5",
+            "ok",
+            &["alert.triggered", "alert.error", "alert.resolved"][..],
+        ),
+    ] {
+        let turn = format!("UPDATE gauge SET value = {value}");
+        gauge.turn(&turn).await;
+        stage.evaluate().await;
+        let shown = show(seller, &alert).await;
+        assert_eq!(shown["state"], state, "{value}");
+        triggered_at.push(shown["last_triggered_at"].clone());
+        let received = receiver.wait_for(told.len()).await;
+        let kinds: Vec<&str> = received.iter().map(|one| one.kind()).collect();
+        assert_eq!(kinds, told, "{value}");
+    }
+    triggered_at.dedup();
+    assert_eq!(triggered_at.len(), 1, "{triggered_at:?}");
+}
+
 /// An alert spends no more than it may, says so, and goes on the next day; who owns the asset spends nothing; who has nothing is told that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_spends_no_more_than_it_may() {

@@ -81,7 +81,7 @@ macro_rules! columns {
     () => {
         "id, company_id, user_id, asset_id, name, params, operator, threshold, answer_field, check_interval_seconds, consecutive_breaches,
          rearm_seconds, webhook_ids, max_credits_per_day, notify_by_mail, is_active, created_at, updated_at, revision, state, breaches, delays, last_value,
-         history, last_checked_at, last_triggered_at, last_error, spent_on, spent_credits, next_check_at"
+         history, last_checked_at, last_triggered_at, was_triggered, last_error, spent_on, spent_credits, next_check_at"
     };
 }
 
@@ -167,7 +167,8 @@ pub async fn update(
     if anew {
         sqlx::query(
             "UPDATE alerts
-             SET state = 'unknown', breaches = 0, delays = 0, last_value = NULL, history = '[]', last_error = NULL, last_triggered_at = NULL
+             SET state = 'unknown', breaches = 0, delays = 0, last_value = NULL, history = '[]', last_error = NULL, last_triggered_at = NULL,
+                 was_triggered = 0
              WHERE id = $1",
         )
         .bind(id.as_str())
@@ -354,7 +355,7 @@ pub async fn record(
     let recorded = sqlx::query(
         "UPDATE alerts
          SET state = $4, breaches = $5, delays = $6, last_value = COALESCE($7, last_value), history = $8, last_checked_at = $9,
-             last_triggered_at = $10, last_error = $11, next_check_at = $12, claimed_by = NULL, lease_until = NULL
+             last_triggered_at = $10, was_triggered = $13, last_error = $11, next_check_at = $12, claimed_by = NULL, lease_until = NULL
          WHERE id = $1 AND claimed_by = $2 AND revision = $3 AND is_active = 1",
     )
     .bind(alert.id.as_str())
@@ -369,6 +370,7 @@ pub async fn record(
     .bind(standing.last_triggered_at.map(Timestamp::micros))
     .bind(evaluated.error.as_deref().map(without_nul))
     .bind(evaluated.next_check_at.micros())
+    .bind(i64::from(standing.was_triggered))
     .execute(&mut **write)
     .await?;
     let is_recorded = recorded.rows_affected() == 1;
@@ -433,6 +435,7 @@ fn from_row(row: &AnyRow) -> Result<Alert, StoreError> {
             breaches: row.number("breaches")?,
             delays: row.number("delays")?,
             last_triggered_at: row.time_opt("last_triggered_at")?,
+            was_triggered: row.flag("was_triggered")?,
         },
         last_answer,
         history: read("history", &row.text("history")?)?,

@@ -219,6 +219,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "prices that end",
         include_str!("../migrations/0060_prices_that_end.sql"),
     ),
+    (
+        61,
+        "errors of the triggered",
+        include_str!("../migrations/0061_errors_of_the_triggered.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

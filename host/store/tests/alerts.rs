@@ -2,7 +2,7 @@
 
 mod support;
 
-use souk_domain::alerts::{Answer, Condition, Standing, State};
+use souk_domain::alerts::{Answer, Condition, Finding, Rules, Standing, State};
 use souk_domain::ids::{AlertId, AssetId, CompanyId};
 use souk_domain::time::Timestamp;
 use souk_store::alerts::mails::{self, Mail, WAITING_MAX};
@@ -10,8 +10,9 @@ use souk_store::alerts::{self, Alert, AlertEvent, Evaluated, MailStatus, Written
 use souk_store::founding::Founded;
 use souk_store::leases::Claim;
 use souk_store::{Db, Part, StoreError, db};
+use sqlx::Executor;
 use std::time::Duration;
-use support::{company, later, stores};
+use support::{company, later, open, stores};
 
 const LEASE: Duration = Duration::from_secs(60);
 const HOST: &str = "a host";
@@ -85,6 +86,35 @@ async fn change(db: &Db, id: &AlertId, times: i64, said: &str, now: Timestamp) {
         Ok(())
     });
     changed.await.unwrap();
+}
+
+/// Evaluates an alert that triggers at the first breach, and not again within a minute.
+async fn find(db: &Db, id: &AlertId, finding: Finding, now: Timestamp) {
+    let rules = Rules {
+        consecutive_breaches: 1,
+        rearm: LEASE,
+    };
+    let found = db.write(async |write| -> Result<(), StoreError> {
+        let claim = Claim {
+            by: HOST,
+            now,
+            until: now.after(LEASE),
+        };
+        let claimed = alerts::claim(write, id, &claim).await?;
+        let claimed = claimed.expect("it is due");
+        let evaluated = Evaluated {
+            standing: claimed.standing.after(finding, rules, now),
+            answer: None,
+            history: Vec::new(),
+            error: None,
+            execution: None,
+            credits: 0,
+            next_check_at: now,
+        };
+        assert!(alerts::record(write, &claimed, HOST, &evaluated, now, false).await?);
+        Ok(())
+    });
+    found.await.unwrap();
 }
 
 async fn newest(db: &Db, id: &AlertId) -> AlertEvent {
@@ -220,6 +250,64 @@ async fn what_was_spent_counts_once() {
             let mut read = db.read().await.unwrap();
             let found = alerts::get(&mut read, &acme.company.id, &id).await.unwrap();
             assert_eq!(found.unwrap().spent(now), spent, "{}", store.name);
+        }
+    }
+}
+
+/// What has triggered goes on behind an error, which is written down and told to nobody; also where a store of yesterday had the error.
+#[tokio::test]
+async fn an_error_keeps_what_has_triggered() {
+    const BACK: &str = "
+        ALTER TABLE alerts DROP COLUMN was_triggered;
+        DELETE FROM schema_migrations WHERE version = 61;";
+    for store in stores().await {
+        let (db, now) = (&store.db, db::now());
+        let acme = company(db, "acme").await;
+        let (broken, well) = (alert(db, &acme, now).await, alert(db, &acme, now).await);
+        for (id, findings) in [
+            (&broken, &[Finding::Breach, Finding::Failed][..]),
+            (
+                &well,
+                &[Finding::Breach, Finding::Fine, Finding::Failed][..],
+            ),
+        ] {
+            for (second, finding) in findings.iter().enumerate() {
+                find(db, id, *finding, later(now, second as u64)).await;
+            }
+            let told = newest(db, id).await;
+            assert_eq!(
+                (told.state, told.mail),
+                (State::Error, Some(MailStatus::Pending))
+            );
+        }
+        find(db, &broken, Finding::Breach, later(now, 3)).await;
+        let quiet = newest(db, &broken).await;
+        assert_eq!(
+            (quiet.state, quiet.previous_state, quiet.mail),
+            (State::Triggered, State::Error, None),
+            "{}",
+            store.name
+        );
+        find(db, &broken, Finding::Failed, later(now, 4)).await;
+
+        let back = db.write(async |write| -> Result<(), StoreError> {
+            let run = (&mut **write).execute(sqlx::raw_sql(BACK));
+            run.await.unwrap();
+            Ok(())
+        });
+        back.await.unwrap();
+        store.db.close().await;
+        let db = open(&store.url).await;
+        let mut read = db.read().await.unwrap();
+        for (id, was_triggered) in [(&broken, true), (&well, false)] {
+            let found = alerts::get(&mut read, &acme.company.id, id).await.unwrap();
+            let standing = found.unwrap().standing;
+            assert_eq!(
+                (standing.state, standing.was_triggered),
+                (State::Error, was_triggered),
+                "{}",
+                store.name
+            );
         }
     }
 }

@@ -54,6 +54,8 @@ pub struct Standing {
     /// Evaluations in a row that this host's own trouble kept from happening.
     pub delays: i64,
     pub last_triggered_at: Option<Timestamp>,
+    /// Of one in error: it had triggered, and no answer has said since that this is over.
+    pub was_triggered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ impl Standing {
         breaches: 0,
         delays: 0,
         last_triggered_at: None,
+        was_triggered: false,
     };
 
     /// How it stands after an evaluation.
@@ -84,16 +87,13 @@ impl Standing {
             Finding::Fine => Standing {
                 state: State::Ok,
                 breaches: 0,
+                was_triggered: false,
                 ..known
             },
-            Finding::Failed => Standing {
-                state: State::Error,
-                ..known
-            },
+            Finding::Failed => known.in_error(),
             Finding::Delayed if before.delays + 1 >= DELAYS_MAX => Standing {
-                state: State::Error,
                 delays: DELAYS_MAX,
-                ..before
+                ..before.in_error()
             },
             Finding::Delayed => Standing {
                 delays: before.delays + 1,
@@ -104,28 +104,44 @@ impl Standing {
                 let is_armed = known
                     .last_triggered_at
                     .is_none_or(|at| at.after(rules.rearm) <= now);
-                let (state, at) = match known.state {
-                    State::Triggered => (State::Triggered, known.last_triggered_at),
-                    _ if breaches >= rules.consecutive_breaches && is_armed => {
+                let (state, at) = match known.is_still_triggered() {
+                    true => (State::Triggered, known.last_triggered_at),
+                    false if breaches >= rules.consecutive_breaches && is_armed => {
                         (State::Triggered, Some(now))
                     }
-                    _ => (State::Ok, known.last_triggered_at),
+                    false => (State::Ok, known.last_triggered_at),
                 };
                 Standing {
                     state,
                     breaches,
                     last_triggered_at: at,
+                    was_triggered: false,
                     ..known
                 }
             }
         }
     }
+
+    /// That it could not be evaluated says nothing of what it has triggered for.
+    fn in_error(self) -> Standing {
+        Standing {
+            state: State::Error,
+            was_triggered: self.is_still_triggered(),
+            ..self
+        }
+    }
+
+    fn is_still_triggered(&self) -> bool {
+        self.state == State::Triggered || self.was_triggered
+    }
 }
 
 /// What is told of a change from one state to another.
-pub fn told(before: State, after: State) -> Option<EventType> {
-    match (before, after) {
+pub fn told(before: &Standing, after: &Standing) -> Option<EventType> {
+    match (before.state, after.state) {
         (before, after) if before == after => None,
+        // What it has triggered for goes on, and was told then.
+        (State::Error, State::Triggered) if before.was_triggered => None,
         (_, State::Triggered) => Some(EventType::AlertTriggered),
         (_, State::Error) => Some(EventType::AlertError),
         (State::Triggered | State::Error, State::Ok) => Some(EventType::AlertResolved),
@@ -173,9 +189,9 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let before = standing.state;
-            standing = standing.after(finding, rules, at(second as i64));
-            states.push((standing.state, told(before, standing.state)));
+            let after = standing.after(finding, rules, at(second as i64));
+            states.push((after.state, told(&standing, &after)));
+            standing = after;
         }
         let quiet = (State::Ok, None);
         assert_eq!(
@@ -223,14 +239,11 @@ mod tests {
         };
         let fine = Standing::NEW.after(Finding::Fine, rules, at(0));
         let failed = fine.after(Finding::Failed, rules, at(1));
-        assert_eq!(told(fine.state, failed.state), Some(EventType::AlertError));
+        assert_eq!(told(&fine, &failed), Some(EventType::AlertError));
         let again = failed.after(Finding::Failed, rules, at(2));
-        assert_eq!(told(failed.state, again.state), None);
+        assert_eq!(told(&failed, &again), None);
         let resolved = again.after(Finding::Fine, rules, at(3));
-        assert_eq!(
-            told(again.state, resolved.state),
-            Some(EventType::AlertResolved)
-        );
+        assert_eq!(told(&again, &resolved), Some(EventType::AlertResolved));
         let mut delayed = fine;
         for _ in 1..DELAYS_MAX {
             delayed = delayed.after(Finding::Delayed, rules, at(4));
@@ -240,6 +253,66 @@ mod tests {
         assert_eq!(delayed.state, State::Error);
         let back = delayed.after(Finding::Fine, rules, at(6));
         assert_eq!((back.state, back.delays), (State::Ok, 0));
+    }
+
+    /// An error is no end of what an alert has triggered for: a breach behind it is neither told as one nor as another trigger, whenever it would be
+    /// armed again, and a good answer is the end.
+    #[test]
+    fn an_error_does_not_end_what_has_triggered() {
+        let rules = Rules {
+            consecutive_breaches: 2,
+            rearm: Duration::from_secs(2),
+        };
+        let mut standing = Standing::NEW;
+        let mut told_of = Vec::new();
+        for (second, finding) in [
+            Finding::Breach,
+            Finding::Breach,
+            Finding::Failed,
+            Finding::Failed,
+            Finding::Breach,
+            Finding::Failed,
+            Finding::Delayed,
+            Finding::Breach,
+            Finding::Failed,
+            Finding::Fine,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let after = standing.after(finding, rules, at(second as i64));
+            told_of.push((after.state, told(&standing, &after)));
+            standing = after;
+        }
+        let error = (State::Error, Some(EventType::AlertError));
+        let goes_on = (State::Triggered, None);
+        assert_eq!(
+            told_of,
+            [
+                (State::Ok, None),
+                (State::Triggered, Some(EventType::AlertTriggered)),
+                error,
+                (State::Error, None),
+                goes_on,
+                error,
+                (State::Error, None),
+                goes_on,
+                error,
+                (State::Ok, Some(EventType::AlertResolved)),
+            ]
+        );
+        assert_eq!(standing.last_triggered_at, Some(at(1)));
+
+        // What is over stays over: the next breach begins anew, and an error changes nothing about that.
+        let early = standing.after(Finding::Breach, rules, at(10));
+        let failed = early.after(Finding::Failed, rules, at(11));
+        assert_eq!((failed.state, failed.was_triggered), (State::Error, false));
+        let again = failed.after(Finding::Breach, rules, at(12));
+        assert_eq!(
+            (again.state, again.last_triggered_at),
+            (State::Triggered, Some(at(12)))
+        );
+        assert_eq!(told(&failed, &again), Some(EventType::AlertTriggered));
     }
 
     /// An alert keeps its step, however late it is evaluated, and what was missed is not made up for.

@@ -49,16 +49,17 @@ pub(super) async fn happened(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let (before, state) = (alert.standing.state, evaluated.standing.state);
+    let kind = told(&alert.standing, &evaluated.standing);
     let id = AlertEventId::generate_at(now);
     let (_, threshold, _) = condition_texts(&alert.written.condition);
     let value = evaluated.answer.as_ref().map(answer_text);
-    let is_mailed = alert.written.notify_by_mail && told(before, state).is_some();
+    let is_mailed = alert.written.notify_by_mail && kind.is_some();
     let mail = match is_mailed {
         true => Some(mails::begin(write, &alert.company_id).await?),
         false => None,
     };
     let waits = mail == Some(MailStatus::Pending);
-    let deliveries = match told(before, state) {
+    let deliveries = match kind {
         Some(kind) => {
             let data = json!({
                 "event_id": id,

@@ -56,6 +56,7 @@ pub(super) const ALERTS: Table = table(
         ("history", Not),
         ("last_checked_at", Not),
         ("last_triggered_at", Not),
+        ("was_triggered", Not),
         ("last_error", Not),
         ("spent_on", Not),
         ("spent_credits", Not),
