@@ -20,7 +20,7 @@ use events::happened;
 use serde_json::{Value, json};
 use souk_domain::alerts::{Answer, Condition, Standing, State};
 use souk_domain::ids::{AlertId, AssetId, CompanyId, ExecutionId, UserId, WebhookId};
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use values::{answer_text, condition, condition_texts, read, state};
@@ -128,7 +128,8 @@ pub async fn insert(write: &mut Write, alert: &Alert, alerts_max: i64) -> Result
 }
 
 /// Writes what somebody wants from now on. `anew`: what is asked has changed, so what was found until now says nothing any more, and an
-/// evaluation that has begun does not count.
+/// evaluation that has begun does not count. A shorter interval counts from the last check on, and who waits for midnight since the day's credits are
+/// spent waits no longer where there are more: whoever changes that means now.
 pub async fn update(
     write: &mut Write,
     id: &AlertId,
@@ -143,6 +144,11 @@ pub async fn update(
              consecutive_breaches = $8, rearm_seconds = $9, webhook_ids = $10, max_credits_per_day = $11, is_active = CAST($12 AS BIGINT),
              next_check_at = CASE WHEN CAST($12 AS BIGINT) = 0 THEN NULL
                                   WHEN CAST($13 AS BIGINT) = 1 OR is_active = 0 THEN $14
+                                  WHEN max_credits_per_day < $11 AND state = 'error' AND next_check_at = $16 THEN $14
+                                  WHEN check_interval_seconds > $7 AND next_check_at > $14
+                                       AND next_check_at > last_checked_at + CAST($7 AS BIGINT) * 1000000
+                                  THEN CASE WHEN last_checked_at + CAST($7 AS BIGINT) * 1000000 > $14
+                                            THEN last_checked_at + CAST($7 AS BIGINT) * 1000000 ELSE $14 END
                                   ELSE next_check_at END,
              revision = revision + CAST($13 AS BIGINT), updated_at = $14, notify_by_mail = $15
          WHERE id = $1",
@@ -162,6 +168,7 @@ pub async fn update(
     .bind(i64::from(anew))
     .bind(now.micros())
     .bind(i64::from(written.notify_by_mail))
+    .bind(now.day_start().after(DAY).micros())
     .execute(&mut **write)
     .await?;
     if anew {
@@ -339,7 +346,8 @@ pub struct Evaluated {
 }
 
 /// Writes down an evaluation of `alert` as it was claimed, tells of a change of its state, and lets go of the claim. `false`: the claim had
-/// ended, or what is asked was changed meanwhile; then only what was spent is written down.
+/// ended, or what is asked was changed meanwhile; then only what was spent is written down. Where it is to be looked at more often than it was when it was
+/// claimed, or may spend more, that holds for the next check.
 ///
 /// `is_again`: a commit of this was not answered. Where the claim has ended, that was how, and what was spent is counted already.
 pub async fn record(
@@ -355,7 +363,11 @@ pub async fn record(
     let recorded = sqlx::query(
         "UPDATE alerts
          SET state = $4, breaches = $5, delays = $6, last_value = COALESCE($7, last_value), history = $8, last_checked_at = $9,
-             last_triggered_at = $10, was_triggered = $13, last_error = $11, next_check_at = $12, claimed_by = NULL, lease_until = NULL
+             last_triggered_at = $10, was_triggered = $13, last_error = $11, claimed_by = NULL, lease_until = NULL,
+             next_check_at = CASE WHEN (check_interval_seconds < $14 OR max_credits_per_day > $15)
+                                       AND CAST($9 AS BIGINT) + check_interval_seconds * 1000000 < $12
+                                  THEN CAST($9 AS BIGINT) + check_interval_seconds * 1000000
+                                  ELSE $12 END
          WHERE id = $1 AND claimed_by = $2 AND revision = $3 AND is_active = 1",
     )
     .bind(alert.id.as_str())
@@ -371,6 +383,8 @@ pub async fn record(
     .bind(evaluated.error.as_deref().map(without_nul))
     .bind(evaluated.next_check_at.micros())
     .bind(i64::from(standing.was_triggered))
+    .bind(alert.written.check_interval_seconds)
+    .bind(alert.written.max_credits_per_day)
     .execute(&mut **write)
     .await?;
     let is_recorded = recorded.rows_affected() == 1;

@@ -88,33 +88,38 @@ async fn change(db: &Db, id: &AlertId, times: i64, said: &str, now: Timestamp) {
     changed.await.unwrap();
 }
 
-/// Evaluates an alert that triggers at the first breach, and not again within a minute.
-async fn find(db: &Db, id: &AlertId, finding: Finding, now: Timestamp) {
-    let rules = Rules {
-        consecutive_breaches: 1,
-        rearm: LEASE,
-    };
-    let found = db.write(async |write| -> Result<(), StoreError> {
+/// An alert as a host has claimed it.
+async fn claim(db: &Db, id: &AlertId, now: Timestamp) -> Alert {
+    let claimed = db.write(async |write| -> Result<Alert, StoreError> {
         let claim = Claim {
             by: HOST,
             now,
             until: now.after(LEASE),
         };
         let claimed = alerts::claim(write, id, &claim).await?;
-        let claimed = claimed.expect("it is due");
-        let evaluated = Evaluated {
-            standing: claimed.standing.after(finding, rules, now),
-            answer: None,
-            history: Vec::new(),
-            error: None,
-            execution: None,
-            credits: 0,
-            next_check_at: now,
-        };
-        assert!(alerts::record(write, &claimed, HOST, &evaluated, now, false).await?);
-        Ok(())
+        Ok(claimed.expect("it is due"))
     });
-    found.await.unwrap();
+    claimed.await.unwrap()
+}
+
+/// Writes down what that host has found. It triggers at the first breach, and not again within a minute.
+async fn found(db: &Db, alert: &Alert, finding: Finding, now: Timestamp, next: Timestamp) {
+    let rules = Rules {
+        consecutive_breaches: 1,
+        rearm: LEASE,
+    };
+    let evaluated = Evaluated {
+        standing: alert.standing.after(finding, rules, now),
+        answer: None,
+        history: Vec::new(),
+        error: None,
+        execution: None,
+        credits: 0,
+        next_check_at: next,
+    };
+    let recorded =
+        db.write(async |write| alerts::record(write, alert, HOST, &evaluated, now, false).await);
+    assert!(recorded.await.unwrap());
 }
 
 async fn newest(db: &Db, id: &AlertId) -> AlertEvent {
@@ -272,7 +277,8 @@ async fn an_error_keeps_what_has_triggered() {
             ),
         ] {
             for (second, finding) in findings.iter().enumerate() {
-                find(db, id, *finding, later(now, second as u64)).await;
+                let at = later(now, second as u64);
+                found(db, &claim(db, id, at).await, *finding, at, now).await;
             }
             let told = newest(db, id).await;
             assert_eq!(
@@ -280,7 +286,8 @@ async fn an_error_keeps_what_has_triggered() {
                 (State::Error, Some(MailStatus::Pending))
             );
         }
-        find(db, &broken, Finding::Breach, later(now, 3)).await;
+        let at = later(now, 3);
+        found(db, &claim(db, &broken, at).await, Finding::Breach, at, now).await;
         let quiet = newest(db, &broken).await;
         assert_eq!(
             (quiet.state, quiet.previous_state, quiet.mail),
@@ -288,7 +295,8 @@ async fn an_error_keeps_what_has_triggered() {
             "{}",
             store.name
         );
-        find(db, &broken, Finding::Failed, later(now, 4)).await;
+        let at = later(now, 4);
+        found(db, &claim(db, &broken, at).await, Finding::Failed, at, now).await;
 
         let back = db.write(async |write| -> Result<(), StoreError> {
             let run = (&mut **write).execute(sqlx::raw_sql(BACK));
@@ -309,5 +317,74 @@ async fn an_error_keeps_what_has_triggered() {
                 store.name
             );
         }
+    }
+}
+
+/// A shorter interval counts from the last check on, and more to spend in a day ends the wait for the next one; what else is changed moves no check. So it is
+/// where an evaluation is under way meanwhile.
+#[tokio::test]
+async fn a_change_moves_the_next_check() {
+    for store in stores().await {
+        let db = &store.db;
+        let day = db::now().day_start();
+        let (noon, midnight) = (later(day, 43_200), later(day, 86_400));
+        let at = |second: u64| later(noon, second);
+        let acme = company(db, "acme").await;
+        let id = alert(db, &acme, noon).await;
+        let shown = async || {
+            let mut read = db.read().await.unwrap();
+            let found = alerts::get(&mut read, &acme.company.id, &id).await.unwrap();
+            found.unwrap()
+        };
+        let write = async |interval: i64, credits: i64, now: Timestamp| {
+            let written = Written {
+                check_interval_seconds: interval,
+                max_credits_per_day: credits,
+                ..shown().await.written
+            };
+            let update =
+                db.write(async |write| alerts::update(write, &id, &written, false, now).await);
+            update.await.unwrap();
+            shown().await.next_check_at
+        };
+
+        // It is due already.
+        assert_eq!(write(3_600, 100, noon).await, Some(noon));
+        found(
+            db,
+            &claim(db, &id, noon).await,
+            Finding::Fine,
+            noon,
+            at(3_600),
+        )
+        .await;
+        assert_eq!(write(3_600, 100, at(10)).await, Some(at(3_600)));
+        assert_eq!(write(600, 100, at(10)).await, Some(at(600)));
+        assert_eq!(write(7_200, 100, at(20)).await, Some(at(600)));
+        assert_eq!(write(60, 100, at(100)).await, Some(at(100)));
+
+        let claimed = claim(db, &id, at(100)).await;
+        found(db, &claimed, Finding::Failed, at(100), midnight).await;
+        assert_eq!(write(60, 50, at(110)).await, Some(midnight));
+        assert_eq!(write(60, 51, at(120)).await, Some(at(120)));
+        // Of another error more credits are no end.
+        let claimed = claim(db, &id, at(120)).await;
+        found(db, &claimed, Finding::Failed, at(120), at(180)).await;
+        assert_eq!(write(60, 52, at(130)).await, Some(at(180)));
+
+        // While an evaluation is under way.
+        assert_eq!(write(3_600, 52, at(130)).await, Some(at(180)));
+        let claimed = claim(db, &id, at(180)).await;
+        assert_eq!(write(60, 52, at(181)).await, Some(at(180)));
+        found(db, &claimed, Finding::Failed, at(182), midnight).await;
+        assert_eq!(shown().await.next_check_at, Some(at(242)));
+        let claimed = claim(db, &id, at(242)).await;
+        assert_eq!(write(60, 53, at(243)).await, Some(at(242)));
+        found(db, &claimed, Finding::Failed, at(244), midnight).await;
+        assert_eq!(shown().await.next_check_at, Some(at(304)));
+        let claimed = claim(db, &id, at(304)).await;
+        found(db, &claimed, Finding::Failed, at(305), midnight).await;
+        let next = shown().await.next_check_at;
+        assert_eq!(next, Some(midnight), "{}", store.name);
     }
 }

@@ -18,7 +18,8 @@ pub const OPERATION: Operation =
         .about("Alerts", "Change an alert")
         .notes(
             "Other `params`, another `condition`, and `is_active: true` after a pause begin anew: the state is `unknown`, what was found before is \
-             forgotten, and the asset is run at once. What was spent today counts on.",
+             forgotten, and the asset is run at once. What was spent today counts on. A shorter `check_interval_seconds` counts from the last evaluation on, and \
+             more `max_credits_per_day` end the wait for midnight of an alert that has spent what it might.",
         )
         .needs(Role::DataScientist, Permission::Write)
         .refuses(&[
