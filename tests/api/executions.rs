@@ -183,6 +183,20 @@ async fn parameters_beside_params_are_refused_in_tests_too() {
     }
 }
 
+/// A default is taken where a parameter is left out; null is none, and costs nothing.
+#[tokio::test]
+async fn null_takes_the_place_of_no_default() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let buyer = host().await.buyer(&unique("nulls"), 10).await;
+    let refused = buyer.execute(&asset, json!({"team": null})).await;
+    let refused = refused.expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(refused.at("/error/details/errors/0/field"), "params.team");
+    assert_eq!(buyer.balance().await, 10);
+    buyer.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(buyer.balance().await, 9);
+}
+
 /// Without the credits nothing runs and nothing is charged.
 #[tokio::test]
 async fn too_few_credits_is_402() {

@@ -136,7 +136,9 @@ pub enum Raw<'a> {
 pub struct Parameter {
     name: String,
     kind: Kind,
-    required: bool,
+    /// Null may be given, and is what is bound where nothing is given and there is no default. A default alone allows leaving it out, not null: the
+    /// seller's statement may have no answer to that.
+    nullable: bool,
     default: Option<Value>,
     /// Empty: everything.
     allowed: Vec<Value>,
@@ -216,7 +218,7 @@ impl Parameter {
         let parameter = Parameter {
             name: definition.name.to_owned(),
             kind,
-            required: definition.required.unwrap_or(true) && default.is_none(),
+            nullable: definition.required == Some(false),
             default,
             allowed,
             minimum,
@@ -244,7 +246,7 @@ impl Parameter {
     /// A value that is within the bounds, for trying a product whose caller must choose one; `None`
     /// where the caller need not.
     pub fn example(&self) -> Option<Value> {
-        if self.default.is_some() || !self.required {
+        if self.default.is_some() || self.nullable {
             return None;
         }
         let chosen = self
@@ -265,21 +267,26 @@ impl Parameter {
     /// The value for this parameter, when the caller gave `raw`.
     fn bind(&self, raw: Option<&Raw<'_>>) -> Result<Value, FieldError> {
         let value = match raw {
-            None => match (&self.default, self.required) {
+            None => match (&self.default, self.nullable) {
                 (Some(default), _) => return Ok(default.clone()),
-                (None, false) => return Ok(Value::Null),
-                (None, true) => return Err(self.error("required", "is required")),
+                (None, true) => return Ok(Value::Null),
+                (None, false) => return Err(self.error("required", "is required")),
             },
-            Some(Raw::Null) if self.required => {
-                return Err(self.error("required", "must not be null"));
-            }
-            Some(Raw::Null) => return Ok(Value::Null),
+            Some(Raw::Null) if self.nullable => return Ok(Value::Null),
+            Some(Raw::Null) => return Err(self.error("required", self.instead_of_null())),
             Some(raw) => {
                 read(self.kind, raw).map_err(|message| self.error("invalid_type", message))?
             }
         };
         self.bounded(&value)?;
         Ok(value)
+    }
+
+    fn instead_of_null(&self) -> &'static str {
+        match self.default {
+            Some(_) => "must not be null: leave it out, and its default is taken",
+            None => "must not be null",
+        }
     }
 
     fn bounded(&self, value: &Value) -> Result<(), FieldError> {

@@ -134,6 +134,36 @@ fn null_only_where_not_required() {
     assert!(bind(&[define("p", "integer")], &[("p", Raw::Null)]).is_err());
 }
 
+/// What has a default may be left out, which is not the same as null: that takes the place of the default only where the seller has said that it may.
+#[test]
+fn null_is_no_default() {
+    for (required, null) in [
+        (None, None),
+        (Some(true), None),
+        (Some(false), Some(Value::Null)),
+    ] {
+        let mut with = definition("p", "integer");
+        with.required = required;
+        with.default = Some(Raw::Integer(2024));
+        let with = [Parameter::new("parameters[0]", &with).unwrap()];
+        assert_eq!(with[0].example(), None, "{required:?}");
+        assert_eq!(bind(&with, &[]), Ok(vec![Value::Integer(2024)]));
+        match (bind(&with, &[("p", Raw::Null)]), null) {
+            (Ok(bound), Some(null)) => assert_eq!(bound, [null]),
+            (Err(refused), None) => {
+                let FieldError {
+                    field,
+                    code,
+                    message,
+                } = &refused[0];
+                assert_eq!((field.as_str(), *code), ("params.p", "required"));
+                assert!(message.contains("leave it out"), "{message}");
+            }
+            (bound, _) => panic!("{required:?}: {bound:?}"),
+        }
+    }
+}
+
 #[test]
 fn a_default_stands_in_and_must_itself_be_allowed() {
     let mut with = definition("p", "string");

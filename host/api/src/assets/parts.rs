@@ -13,10 +13,10 @@ pub struct AssetParameter {
     name: String,
     #[schema(value_type = words::ParameterType)]
     r#type: String,
-    /// Default true.
+    /// Default true. What is required may be left out where it has a default, and is never `null`.
     #[schema(value_type = Option<bool>)]
     required: Option<bool>,
-    /// Of the type.
+    /// Of the type. Stands in where a caller leaves the parameter out.
     default: Option<Value>,
     /// The only values that it takes, of the type.
     #[schema(max_items = 200)]

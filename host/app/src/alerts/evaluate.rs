@@ -224,6 +224,14 @@ fn of_class(class: Class, cause: Cause) -> Trouble {
             tracing::warn!(%cause, "an alert could not be evaluated");
             "this service could not run the asset at the moment".to_owned()
         }
+        // As many as fit: who set the alert has to know which to change.
+        Cause::Parameters(errors) => {
+            let errors = errors.iter();
+            let told: Vec<_> = errors
+                .map(|error| format!("{} {}", error.field, error.message))
+                .collect();
+            told.join("; ")
+        }
         cause @ Cause::InsufficientCredits { .. } => {
             format!("{cause}, and the balance does not cover them")
         }
@@ -291,7 +299,17 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_domain::fields::FieldError;
     use std::future::pending;
+
+    /// An asset may take other parameters than it took when the alert was made: its user is told which.
+    #[test]
+    fn parameters_are_told_by_their_names() {
+        let error = FieldError::new("params.season", "required", "must not be null");
+        let trouble = trouble(Cause::Parameters(vec![error]));
+        assert_eq!(trouble.message, "params.season must not be null");
+        assert_eq!(trouble.finding, Finding::Failed);
+    }
 
     /// What was on its way to be charged when an evaluation is given up counts as spent: the next one must leave room for it.
     #[tokio::test]
