@@ -139,6 +139,7 @@ async fn what_does_not_work_is_not_saved() {
             json!({"sql_logic": "SELECT sum(price) AS price FROM nowhere WHERE id >= :least"}),
             json!({"sql_logic": "SELECT id, price FROM goods WHERE id >= :least"}),
             json!({"privacy": {"min_group_size": 1, "privacy_unit_column": "nope"}}),
+            json!({"freshness_column": "nope"}),
             json!({"connection_id": empty}),
         ] {
             stall.refuses(&stall.asset, change.clone()).await;

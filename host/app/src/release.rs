@@ -12,12 +12,13 @@ mod prediction;
 
 use serde_json::value::RawValue;
 use souk_domain::time::DAY_MICROS;
-use souk_sandbox::{Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, json};
+use souk_sandbox::{Blame, Cell, Column, ColumnKind, Fault, FaultKind, Limits, Output, json};
 
 use crate::definition::{Prediction, Privacy, Visualization};
 use crate::failure::Cause;
 use crate::forecast::HISTORY_MAX;
 
+use prediction::instant;
 pub use prediction::{Forecast, Point};
 
 /// More marks than pixels is no chart.
@@ -64,9 +65,16 @@ impl ResultKind {
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub kind: ResultKind,
-    /// A column with the age of the data: reported beside the result, not in it.
-    pub freshness: Option<String>,
+    pub freshness: Option<Freshness>,
     pub privacy: Option<Privacy>,
+}
+
+/// The column with the age of the data: reported beside the result, not in it.
+#[derive(Clone, Debug)]
+pub struct Freshness {
+    pub column: String,
+    /// The asset's owner has named it: a result without it is none. Else a result has it or not.
+    pub is_owed: bool,
 }
 
 /// The code of a source that found nothing.
@@ -121,7 +129,6 @@ impl Policy {
 
     /// Computes; see [`Policy::is_heavy`].
     pub fn release(&self, output: &Output) -> Result<Released, Cause> {
-        let freshness = self.freshness_of(output);
         let rows = self.rows_that_may_leave(output)?;
         let mut json = Vec::with_capacity(64);
         let insight = match &self.kind {
@@ -144,6 +151,8 @@ impl Policy {
                 Insight::Forecast(prediction::forecast(output, &columns, wanted, &rows)?)
             }
         };
+        // Last: of a result without a row nothing else is wrong.
+        let freshness = self.freshness_of(output, &rows)?;
         Ok(Released {
             insight,
             freshness,
@@ -154,7 +163,9 @@ impl Policy {
     /// Columns that are neither about freshness nor about privacy.
     fn columns(&self, output: &Output) -> Vec<usize> {
         let hidden = |name: &str| {
-            self.freshness.as_deref() == Some(name)
+            self.freshness
+                .as_ref()
+                .is_some_and(|freshness| freshness.column == name)
                 || self
                     .privacy
                     .as_ref()
@@ -165,20 +176,21 @@ impl Policy {
             .collect()
     }
 
-    /// The newest value of the freshness column.
-    fn freshness_of(&self, output: &Output) -> Option<i64> {
-        let column = output.column(self.freshness.as_deref()?)?;
-        let instants = output.cells(column).filter_map(|cell| match cell {
-            // Without a zone it is taken for UTC.
-            Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => Some(micros),
-            Cell::Date(days) => Some(i64::from(days) * DAY_MICROS),
-            Cell::Text(text) => text
-                .parse::<jiff::Timestamp>()
-                .ok()
-                .map(|at| at.as_microsecond()),
-            _ => None,
-        });
-        instants.max()
+    /// The newest value of the freshness column, in the rows that leave: how new the others are is withheld with them. `None`: nobody says.
+    fn freshness_of(&self, output: &Output, rows: &[usize]) -> Result<Option<i64>, Cause> {
+        let Some(Freshness { column, is_owed }) = &self.freshness else {
+            return Ok(None);
+        };
+        let column = match output.column(column) {
+            Some(column) => column,
+            None if *is_owed => return Err(Cause::no_column(column)),
+            None => return Ok(None),
+        };
+        let mut newest: Option<i64> = None;
+        for row in rows {
+            newest = newest.max(age(output, *row, column)?);
+        }
+        Ok(newest)
     }
 
     pub(crate) fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Cause> {
@@ -246,6 +258,34 @@ impl Policy {
             }
         }
     }
+}
+
+/// When a row is from; NULL where its source does not know.
+fn age(output: &Output, row: usize, column: usize) -> Result<Option<i64>, Cause> {
+    let at = match output.cell(row, column) {
+        Cell::Null => return Ok(None),
+        // Without a zone it is taken for UTC.
+        Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => Some(micros),
+        Cell::Date(days) => Some(i64::from(days) * DAY_MICROS),
+        Cell::Text(text) => instant(text),
+        _ => None,
+    };
+    at.map(Some).ok_or_else(|| ageless(&output.columns[column]))
+}
+
+/// What it says instead is the seller's, and so is the column's name: a result has neither.
+fn ageless(column: &Column) -> Cause {
+    let (name, kind) = (&column.name, column.kind);
+    let (is, found) = match kind {
+        ColumnKind::Text => ("a text that is no time", "has a text that is no time"),
+        _ => (kind.as_str(), "has no times"),
+    };
+    Cause::bad_answer_in(
+        format!("the age of the data is {is} where a date or a timestamp is expected"),
+        format!(
+            "the column \"{name}\" {found}: make dates, timestamps or texts such as 2026-11-23T05:17:45Z of it in sql_logic, or name another freshness_column"
+        ),
+    )
 }
 
 /// False when it is no number.

@@ -42,6 +42,13 @@ fn policy(kind: ResultKind) -> Policy {
     }
 }
 
+fn told_in(column: &str) -> Option<Freshness> {
+    Some(Freshness {
+        column: column.to_owned(),
+        is_owed: true,
+    })
+}
+
 async fn released(policy: &Policy, output: Output) -> Result<serde_json::Value, Cause> {
     let released = policy.release(&output)?;
     let read = |json: &[u8]| serde_json::from_slice::<serde_json::Value>(json).unwrap();
@@ -140,7 +147,7 @@ async fn a_json_answer_must_have_the_promised_type() {
 async fn freshness_and_group_sizes_do_not_leave() {
     let policy = Policy {
         kind: ResultKind::Number,
-        freshness: Some("at".to_owned()),
+        freshness: told_in("at"),
         privacy: Some(Privacy {
             min_group_size: 5,
             privacy_unit_column: "people".to_owned(),
@@ -167,6 +174,95 @@ async fn freshness_and_group_sizes_do_not_leave() {
         policy.release(&of(4)),
         Err(Cause::Private { min_group_size: 5 })
     ));
+}
+
+/// When the newest of the rows was that privacy withholds is withheld, too.
+#[test]
+fn data_are_as_old_as_what_leaves() {
+    let policy = Policy {
+        freshness: told_in("at"),
+        privacy: Some(Privacy {
+            min_group_size: 5,
+            privacy_unit_column: "people".to_owned(),
+        }),
+        ..policy(ResultKind::Chart(Visualization::default()))
+    };
+    let rows = output(
+        vec![
+            ("team", ColumnKind::Text, texts(&["A", "B", "C"])),
+            ("goals", ColumnKind::Int64, ColumnData::I64s(vec![1, 2, 3])),
+            ("at", ColumnKind::Timestamp, ColumnData::I64s(vec![7, 9, 8])),
+            ("people", ColumnKind::Int64, ColumnData::I64s(vec![5, 4, 6])),
+        ],
+        3,
+    );
+    let released = policy.release(&rows).unwrap();
+    assert_eq!((released.rows, released.freshness), (2, Some(8)));
+}
+
+/// The age of the data is read as the times of a forecast are, in UTC where no zone is said. What is none is the seller's to mend, and not passed over.
+#[test]
+fn the_age_of_data_is_read_or_refused() {
+    let policy = Policy {
+        freshness: told_in("at"),
+        ..policy(ResultKind::Number)
+    };
+    let of = |kind, at| {
+        let value = ("n", ColumnKind::Int64, ColumnData::I64s(vec![1]));
+        output(vec![value, ("at", kind, at)], 1)
+    };
+    for (text, at) in [
+        ("2026-01-08T02:45:00Z", "2026-01-08T02:45:00Z"),
+        ("2026-01-08T02:45:00+02:00", "2026-01-08T00:45:00Z"),
+        ("2026-01-08 02:45:00", "2026-01-08T02:45:00Z"),
+        ("2026-05-24", "2026-05-24T00:00:00Z"),
+        ("2026-05", "2026-05-01T00:00:00Z"),
+    ] {
+        let found = policy.release(&of(ColumnKind::Text, texts(&[text])));
+        let at: jiff::Timestamp = at.parse().unwrap();
+        let freshness = found.unwrap().freshness;
+        assert_eq!(freshness, Some(at.as_microsecond()), "{text}");
+    }
+    for (kind, data) in [
+        (ColumnKind::Text, texts(&["yesterday"])),
+        (ColumnKind::Int64, ColumnData::I64s(vec![1_767_225_600])),
+    ] {
+        let (message, detail) = refused(&policy, &of(kind, data));
+        assert!(message.contains("age of the data"), "{message}");
+        assert!(
+            !format!("{message}{detail}").contains("yesterday"),
+            "{detail}"
+        );
+        assert!(detail.contains("the column \"at\" "), "{detail}");
+    }
+    let other = || {
+        let day = ("day", ColumnKind::Date, ColumnData::I32s(vec![1]));
+        let value = ("n", ColumnKind::Int64, ColumnData::I64s(vec![1]));
+        output(vec![day, value], 1)
+    };
+    let unknown = {
+        let mut rows = of(ColumnKind::Int64, ColumnData::I64s(vec![0]));
+        rows.batches[0].chunks[1].validity = Some(vec![0]);
+        rows
+    };
+    assert_eq!(policy.release(&unknown).unwrap().freshness, None);
+
+    // A column that is not there: of a seller's API it is not asked for.
+    let chart = Policy {
+        kind: ResultKind::Chart(Visualization::default()),
+        freshness: told_in("newest"),
+        privacy: None,
+    };
+    let (_, detail) = refused(&chart, &other());
+    assert!(detail.contains("\"newest\""), "{detail}");
+    let unasked = Policy {
+        freshness: Some(Freshness {
+            column: "newest".to_owned(),
+            is_owed: false,
+        }),
+        ..chart
+    };
+    assert_eq!(unasked.release(&other()).unwrap().freshness, None);
 }
 
 /// A chart holds the columns that it draws and nothing else; a column's name cannot be an expression.
@@ -278,7 +374,7 @@ async fn a_prediction_follows_the_history() {
             40,
         );
         let policy = Policy {
-            freshness: Some("at".to_owned()),
+            freshness: told_in("at"),
             ..policy(ResultKind::Prediction(Prediction {
                 time_column: Some("at".to_owned()),
                 horizon: Some(1),

@@ -85,7 +85,7 @@ pub struct AssetIn {
     pub prediction: Option<Value>,
     #[schema(value_type = Option<AssetPrivacy>)]
     pub privacy: Option<Value>,
-    /// A column of the result with the age of the data.
+    /// A column of the result with the age of the data: dates, timestamps, or texts in ISO 8601. What says no zone is in UTC.
     #[schema(min_length = 1, max_length = 128)]
     pub freshness_column: Option<String>,
     /// Default 10000.

@@ -12,7 +12,7 @@ use souk_store::products::{AssetDetails, Row, Written};
 use super::snapshot::{InUse, Products, Sells, read, unreadable};
 use crate::definition;
 use crate::failure::Cause;
-use crate::release::{Policy, ResultKind};
+use crate::release::{Freshness, Policy, ResultKind};
 
 /// What runs at the source.
 #[derive(Clone, Debug)]
@@ -73,10 +73,16 @@ impl Sells for AssetId {
             }
             None => None,
         };
-        // A seller's API says itself how old its answer is.
         let freshness = match action {
-            Action::Call(_) => Some("timestamp".to_owned()),
-            Action::Query { .. } => details.freshness_column.clone(),
+            // A seller's API says itself how old its answer is.
+            Action::Call(_) => Some(Freshness {
+                column: "timestamp".to_owned(),
+                is_owed: false,
+            }),
+            Action::Query { .. } => details.freshness_column.clone().map(|column| Freshness {
+                column,
+                is_owed: true,
+            }),
         };
         Ok(AssetPlan {
             parameters,

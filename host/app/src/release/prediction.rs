@@ -141,7 +141,7 @@ fn no_time(column: &str) -> Cause {
 }
 
 /// ISO 8601 with or without a time and an offset; without one it is UTC. Also `2026-01` and `2026`.
-fn instant(text: &str) -> Option<i64> {
+pub(super) fn instant(text: &str) -> Option<i64> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return Some(at.as_microsecond());
     }
