@@ -112,6 +112,9 @@ fn parameter(field: &str, json: &Json) -> Result<Parameter, Vec<FieldError>> {
     Parameter::new(field, &definition)
 }
 
+/// A member, and the column that it names.
+pub type Named<'a> = (&'static str, Option<&'a str>);
+
 /// How a chart is drawn. What is absent is chosen from the columns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Visualization {
@@ -120,6 +123,17 @@ pub struct Visualization {
     pub y: Option<String>,
     pub series: Option<String>,
     pub title: Option<String>,
+}
+
+impl Visualization {
+    /// The members that name a column of the result.
+    pub fn columns(&self) -> [Named<'_>; 3] {
+        [
+            ("visualization.x", self.x.as_deref()),
+            ("visualization.y", self.y.as_deref()),
+            ("visualization.series", self.series.as_deref()),
+        ]
+    }
 }
 
 pub const MARKS: [&str; 9] = [
@@ -137,12 +151,8 @@ pub fn visualization(json: &Json) -> Result<Visualization, Vec<FieldError>> {
         let message = format!("must be one of {}", MARKS.join(", "));
         errors.add("visualization.mark", "invalid", message);
     }
-    for (name, column) in [("x", &read.x), ("y", &read.y), ("series", &read.series)] {
-        check_column(
-            &format!("visualization.{name}"),
-            column.as_deref(),
-            &mut errors,
-        );
+    for (field, column) in read.columns() {
+        check_column(field, column, &mut errors);
     }
     if read
         .title
@@ -165,22 +175,25 @@ pub struct Prediction {
     pub level: Option<f64>,
 }
 
+impl Prediction {
+    /// The members that name a column of the result.
+    pub fn columns(&self) -> [Named<'_>; 2] {
+        [
+            ("prediction.time_column", self.time_column.as_deref()),
+            ("prediction.value_column", self.value_column.as_deref()),
+        ]
+    }
+}
+
 pub const DEFAULT_HORIZON: u32 = 12;
 pub const DEFAULT_LEVEL: f64 = 0.95;
 
 pub fn prediction(json: &Json) -> Result<Prediction, Vec<FieldError>> {
     let read: Prediction = member("prediction", json)?;
     let mut errors = FieldErrors::default();
-    check_column(
-        "prediction.time_column",
-        read.time_column.as_deref(),
-        &mut errors,
-    );
-    check_column(
-        "prediction.value_column",
-        read.value_column.as_deref(),
-        &mut errors,
-    );
+    for (field, column) in read.columns() {
+        check_column(field, column, &mut errors);
+    }
     if read
         .frequency
         .as_deref()
@@ -233,6 +246,37 @@ pub fn privacy(json: &Json) -> Result<Privacy, Vec<FieldError>> {
         );
     }
     errors.or(read)
+}
+
+impl Privacy {
+    fn is_counted_by(&self, column: Option<&str>) -> bool {
+        column == Some(self.privacy_unit_column.as_str())
+    }
+
+    /// The first of the members that names the column which is never released.
+    pub fn named_by(&self, columns: &[Named<'_>]) -> Option<&'static str> {
+        let mut columns = columns.iter();
+        let found = columns.find(|(_, column)| self.is_counted_by(*column));
+        found.map(|(member, _)| *member)
+    }
+}
+
+/// Whether what is drawn or forecast leaves the column out that the rows are counted by: it would leave with them.
+pub fn keeps_unit(
+    privacy: Option<&Privacy>,
+    drawn: Option<&Visualization>,
+    forecast: Option<&Prediction>,
+) -> Result<(), Vec<FieldError>> {
+    let mut errors = FieldErrors::default();
+    let drawn = drawn.map(Visualization::columns).into_iter().flatten();
+    let forecast = forecast.map(Prediction::columns).into_iter().flatten();
+    for (field, column) in drawn.chain(forecast) {
+        if privacy.is_some_and(|privacy| privacy.is_counted_by(column)) {
+            let message = "is the privacy_unit_column, which is never released: name another column, or let privacy count by another one";
+            errors.add(field, "invalid", message);
+        }
+    }
+    errors.or(())
 }
 
 /// One published column of an endpoint.
@@ -437,6 +481,34 @@ mod tests {
         );
         let refused = fields(&json!({"name": "id"})).unwrap_err();
         assert_eq!(refused[0].message, "must be an array");
+    }
+
+    /// A column by which privacy counts is never released: what would draw or continue it is refused by its member.
+    #[test]
+    fn what_counts_is_neither_drawn_nor_forecast() {
+        let privacy = json!({"min_group_size": 5, "privacy_unit_column": "people"});
+        let privacy = super::privacy(&privacy).unwrap();
+        let fields = |privacy, drawn: Json, forecast: Json| -> Vec<String> {
+            let drawn = visualization(&drawn).unwrap();
+            let forecast = prediction(&forecast).unwrap();
+            let kept = keeps_unit(privacy, Some(&drawn), Some(&forecast));
+            let errors = kept.err().unwrap_or_default();
+            errors.into_iter().map(|error| error.field).collect()
+        };
+        let drawn = json!({"x": "people", "y": "people", "series": "People"});
+        let forecast = json!({"time_column": "day", "value_column": "people"});
+        let refused = fields(Some(&privacy), drawn.clone(), forecast.clone());
+        assert_eq!(
+            refused,
+            [
+                "visualization.x",
+                "visualization.y",
+                "prediction.value_column"
+            ]
+        );
+        assert!(fields(None, drawn, forecast).is_empty());
+        assert!(fields(Some(&privacy), json!({"x": "team"}), json!({})).is_empty());
+        assert_eq!(keeps_unit(Some(&privacy), None, None), Ok(()));
     }
 
     /// Of too many fields nothing else is told: each would be held against all before it.

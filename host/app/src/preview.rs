@@ -27,9 +27,11 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of an asset, if it has one.
+    /// Of an asset, if it has one that may be shown.
     pub fn of(asset: &AssetSnapshot) -> Result<Sample, Cause> {
-        let text = asset.row.sample.as_deref().ok_or(Cause::NoPreview)?;
+        let sample = asset.row.sample.as_deref();
+        let shown = sample.filter(|_| asset.plan.policy.releases_unit().is_none());
+        let text = shown.ok_or(Cause::NoPreview)?;
         serde_json::from_str(text).map_err(|error| Cause::Internal(error.to_string()))
     }
 

@@ -129,6 +129,9 @@ impl Policy {
 
     /// Computes; see [`Policy::is_heavy`].
     pub fn release(&self, output: &Output) -> Result<Released, Cause> {
+        if let Some(member) = self.releases_unit() {
+            return Err(unit_released(member));
+        }
         let rows = self.rows_that_may_leave(output)?;
         let mut json = Vec::with_capacity(64);
         let insight = match &self.kind {
@@ -158,6 +161,16 @@ impl Policy {
             freshness,
             rows: rows.len(),
         })
+    }
+
+    /// The member that names the column which privacy counts by. What is saved has none any more; what was saved before may.
+    pub(crate) fn releases_unit(&self) -> Option<&'static str> {
+        let privacy = self.privacy.as_ref()?;
+        match &self.kind {
+            ResultKind::Chart(drawn) => privacy.named_by(&drawn.columns()),
+            ResultKind::Prediction(wanted) => privacy.named_by(&wanted.columns()),
+            ResultKind::Number | ResultKind::String => None,
+        }
     }
 
     /// Columns that are neither about freshness nor about privacy.
@@ -258,6 +271,15 @@ impl Policy {
             }
         }
     }
+}
+
+fn unit_released(member: &str) -> Cause {
+    Cause::bad_answer_in(
+        "the product would release a column that its privacy withholds",
+        format!(
+            "{member} is the privacy_unit_column: name another column, or let privacy count by another one"
+        ),
+    )
 }
 
 /// When a row is from; NULL where its source does not know.

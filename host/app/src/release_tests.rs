@@ -200,6 +200,42 @@ fn data_are_as_old_as_what_leaves() {
     assert_eq!((released.rows, released.freshness), (2, Some(8)));
 }
 
+/// What was saved before it was refused may name the column that privacy counts by: it releases nothing, and its owner is told where.
+#[test]
+fn a_saved_chart_does_not_draw_what_counts() {
+    let people = || Some("people".to_owned());
+    let of = |kind| Policy {
+        privacy: Some(Privacy {
+            min_group_size: 5,
+            privacy_unit_column: "people".to_owned(),
+        }),
+        ..policy(kind)
+    };
+    let drawn = Visualization {
+        y: people(),
+        ..Visualization::default()
+    };
+    let wanted = Prediction {
+        value_column: people(),
+        ..Prediction::default()
+    };
+    let rows = output(
+        vec![
+            ("day", ColumnKind::Date, ColumnData::I32s(vec![1])),
+            ("people", ColumnKind::Int64, ColumnData::I64s(vec![9])),
+        ],
+        1,
+    );
+    for (kind, member) in [
+        (ResultKind::Chart(drawn), "visualization.y"),
+        (ResultKind::Prediction(wanted), "prediction.value_column"),
+    ] {
+        let (message, detail) = refused(&of(kind), &rows);
+        assert!(message.contains("privacy"), "{message}");
+        assert!(detail.contains(member), "{detail}");
+    }
+}
+
 /// The age of the data is read as the times of a forecast are, in UTC where no zone is said. What is none is the seller's to mend, and not passed over.
 #[test]
 fn the_age_of_data_is_read_or_refused() {

@@ -67,7 +67,7 @@ pub struct AssetPrediction {
 pub struct AssetPrivacy {
     #[schema(value_type = i64, minimum = 1, maximum = 4294967295_i64)]
     min_group_size: u32,
-    /// Is never released itself.
+    /// Is never released itself: `visualization` and `prediction` may not name it.
     #[schema(min_length = 1, max_length = 128)]
     privacy_unit_column: String,
 }

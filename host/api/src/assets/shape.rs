@@ -327,21 +327,20 @@ impl AssetIn {
         errors.json("prediction", self.prediction.as_ref());
         errors.json("privacy", self.privacy.as_ref());
         // What is of no use is checked too: whoever sends it means something by it.
-        if let Some(json) = &self.visualization {
-            errors.take(definition::visualization(json));
-        }
-        if let Some(json) = &self.prediction {
-            errors.take(definition::prediction(json));
-        }
+        let drawn = self.visualization.as_ref().map(definition::visualization);
+        let drawn = errors.take(drawn.transpose());
+        let forecast = self.prediction.as_ref().map(definition::prediction);
+        let forecast = errors.take(forecast.transpose());
         let visualization = self
             .visualization
             .filter(|_| result_type == Some(ResultType::Chart));
         let prediction = self
             .prediction
             .filter(|_| result_type == Some(ResultType::Prediction));
-        if let Some(json) = &self.privacy {
-            errors.take(definition::privacy(json).map(Some));
-        }
+        let privacy = self.privacy.as_ref().map(definition::privacy);
+        let privacy = errors.take(privacy.transpose());
+        let (drawn, forecast) = (drawn.as_ref(), forecast.as_ref());
+        errors.take(definition::keeps_unit(privacy.as_ref(), drawn, forecast));
         let timeout_ms = timeout(&mut errors, self.timeout_ms);
         let labels = Labels::given(&mut errors, self.industry_ids, self.use_case_ids, self.tags);
         let source = source(&mut errors, self.sql_logic, self.function_id, self.path);

@@ -415,6 +415,17 @@ async fn parts_that_are_not_used_are_checked_too() {
     for part in ["visualization", "prediction", "connection_id"] {
         assert!(refused.fields().contains(&part), "{}", refused.body);
     }
+    // Privacy's own column is not released by them.
+    let body = json!({
+        "visualization": {"x": "team", "y": "people"}, "prediction": {"value_column": "people"},
+        "privacy": {"min_group_size": 5, "privacy_unit_column": "people"},
+    });
+    let refused = world.post(&acme.key, &acme.path("/assets"), body).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    for part in ["visualization.y", "prediction.value_column"] {
+        assert!(refused.fields().contains(&part), "{}", refused.body);
+    }
+    assert!(!refused.fields().contains(&"visualization.x"));
 }
 
 /// A client is told of all that is wrong at once: of what a type refuses, of what its operation refuses after that, of what is missing, down
