@@ -260,9 +260,10 @@ impl Policy {
         match written {
             true => Ok(()),
             false => {
-                let kind = match output.columns[column].kind {
-                    ColumnKind::Float64 | ColumnKind::Decimal => "not finite",
-                    kind => kind.as_str(),
+                let kind = match (&self.kind, output.columns[column].kind) {
+                    // One that is finite was written.
+                    (ResultKind::Number, ColumnKind::Float64 | ColumnKind::Decimal) => "not finite",
+                    (_, kind) => kind.as_str(),
                 };
                 Err(bad(format!(
                     "the result is {kind} where a {} is expected",

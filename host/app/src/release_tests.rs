@@ -118,6 +118,26 @@ async fn a_calculation_releases_exactly_one_value() {
     );
 }
 
+/// What is wrong with a value is its kind, and of a number where one is expected that nobody could use it.
+#[test]
+fn what_a_value_is_instead_is_told() {
+    let of = |number: f64| {
+        let data = ColumnData::F64s(vec![number]);
+        output(vec![("n", ColumnKind::Float64, data)], 1)
+    };
+    let decimal = |digits| output(vec![("n", ColumnKind::Decimal, texts(&[digits]))], 1);
+    let [number, text] = [ResultKind::Number, ResultKind::String].map(policy);
+    for (policy, output, told) in [
+        (&text, of(1.5), "float64 where a string"),
+        (&text, decimal("1.5"), "decimal where a string"),
+        (&number, of(f64::NAN), "not finite where a number"),
+        (&number, decimal("Infinity"), "not finite where a number"),
+    ] {
+        let (message, _) = refused(policy, &output);
+        assert_eq!(message, format!("the result is {told} is expected"));
+    }
+}
+
 /// A seller's API answers JSON: numbers stay digit for digit, other shapes are refused.
 #[tokio::test]
 async fn a_json_answer_must_have_the_promised_type() {
