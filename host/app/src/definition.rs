@@ -1,6 +1,6 @@
 //! The parts of a product that are stored as JSON: what may stand in them, and what they mean.
 //!
-//! The same functions read a client's body and the store's columns, so that nothing is saved that
+//! Nearly all functions read both a client's body and the store's columns, so that nothing is saved that
 //! could not be executed.
 
 mod choices;
@@ -34,8 +34,19 @@ pub fn raw(value: &Json) -> Raw<'_> {
     }
 }
 
-/// `parameters[]` of an asset.
+/// `parameters[]` of an asset, as somebody writes them.
 pub fn parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
+    each_parameter(json, Parameter::new)
+}
+
+/// `parameters[]` of an asset, as they are saved.
+pub fn saved_parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
+    each_parameter(json, Parameter::saved)
+}
+
+type Make = fn(&str, &Definition<'_>) -> Result<Parameter, Vec<FieldError>>;
+
+fn each_parameter(json: &Json, make: Make) -> Result<Vec<Parameter>, Vec<FieldError>> {
     let Some(items) = json.as_array() else {
         return Err(vec![FieldError::new(
             "parameters",
@@ -51,7 +62,7 @@ pub fn parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
     let mut parameters: Vec<Parameter> = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let field = format!("parameters[{index}]");
-        match parameter(&field, item) {
+        match parameter(&field, item, make) {
             Ok(parameter)
                 if parameters
                     .iter()
@@ -66,7 +77,7 @@ pub fn parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
     errors.or(parameters)
 }
 
-fn parameter(field: &str, json: &Json) -> Result<Parameter, Vec<FieldError>> {
+fn parameter(field: &str, json: &Json, make: Make) -> Result<Parameter, Vec<FieldError>> {
     let wrong = |part: &str, expected: &str| {
         let field = if part.is_empty() {
             field.to_owned()
@@ -109,7 +120,7 @@ fn parameter(field: &str, json: &Json) -> Result<Parameter, Vec<FieldError>> {
         minimum: optional("minimum"),
         maximum: optional("maximum"),
     };
-    Parameter::new(field, &definition)
+    make(field, &definition)
 }
 
 /// A member, and the column that it names.
@@ -456,6 +467,15 @@ mod tests {
             let json: Json = serde_json::from_str(text).unwrap();
             assert_eq!(raw(&json), Raw::Number(text.parse().unwrap()), "{text}");
         }
+    }
+
+    /// What was saved is read, also where nobody may write it any more.
+    #[test]
+    fn saved_parameters_stay_readable() {
+        let json = json!([{"name": "n", "type": "integer", "enum": [1, 5], "minimum": 2}]);
+        let refused = parameters(&json).unwrap_err();
+        assert_eq!(refused[0].field, "parameters[0].enum[0]");
+        assert_eq!(saved_parameters(&json).unwrap().len(), 1);
     }
 
     /// What is wrong with a field is said at its place, and how to write it.

@@ -131,7 +131,7 @@ pub enum Raw<'a> {
     Query(&'a str),
 }
 
-/// One parameter of an asset. Made by [`Parameter::new`] only, so its default and its bounds hold.
+/// One parameter of an asset. Made by [`Parameter::new`] and [`Parameter::saved`] only, so its default and its bounds hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     name: String,
@@ -161,6 +161,20 @@ pub struct Definition<'a> {
 impl Parameter {
     /// `field` is where the definition stands, for the errors: `parameters[0]`.
     pub fn new(field: &str, definition: &Definition<'_>) -> Result<Parameter, Vec<FieldError>> {
+        let parameter = Parameter::saved(field, definition)?;
+        let mut errors = FieldErrors::default();
+        for (index, value) in parameter.allowed.iter().enumerate() {
+            if let Err(error) = parameter.bounded(value) {
+                let field = format!("{field}.enum[{index}]");
+                let message = format!("{}, as nobody could give it", error.message);
+                errors.add(field, error.code, message);
+            }
+        }
+        errors.or(parameter)
+    }
+
+    /// One that is saved already. Of those there are some with an `enum` that goes beyond their bounds: what is within both is taken, as it always was.
+    pub fn saved(field: &str, definition: &Definition<'_>) -> Result<Parameter, Vec<FieldError>> {
         let mut errors = FieldErrors::default();
         if !is_name(definition.name) {
             let message =
@@ -249,9 +263,9 @@ impl Parameter {
         if self.default.is_some() || self.nullable {
             return None;
         }
-        let chosen = self
-            .allowed
-            .first()
+        let mut allowed = self.allowed.iter();
+        let chosen = allowed
+            .find(|value| self.bounded(value).is_ok())
             .or(self.minimum.as_ref())
             .or(self.maximum.as_ref());
         Some(chosen.cloned().unwrap_or_else(|| match self.kind {

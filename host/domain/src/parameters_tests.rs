@@ -182,6 +182,31 @@ fn a_default_stands_in_and_must_itself_be_allowed() {
     );
 }
 
+/// A value that is listed and out of bounds is refused where it is defined: whoever gave it would be, and so would the test that chose it. Of what was
+/// saved with one, another one is tried.
+#[test]
+fn listed_values_are_within_the_bounds() {
+    let mut listed = definition("p", "integer");
+    listed.allowed = vec![Raw::Integer(1), Raw::Integer(5), Raw::Integer(9)];
+    listed.minimum = Some(Raw::Integer(2));
+    listed.maximum = Some(Raw::Integer(8));
+    let refused = Parameter::new("parameters[0]", &listed).unwrap_err();
+    let told: Vec<_> = refused.iter().map(|e| (e.field.as_str(), e.code)).collect();
+    assert_eq!(
+        told,
+        [
+            ("parameters[0].enum[0]", "out_of_range"),
+            ("parameters[0].enum[2]", "out_of_range")
+        ]
+    );
+    assert!(refused[0].message.contains("less than 2"), "{refused:?}");
+    let saved = Parameter::saved("parameters[0]", &listed).unwrap();
+    assert_eq!(saved.example(), Some(Value::Integer(5)));
+    assert!(bind(&[saved], &[("p", Raw::Integer(5))]).is_ok());
+    listed.allowed = vec![Raw::Integer(5)];
+    assert!(Parameter::new("parameters[0]", &listed).is_ok());
+}
+
 #[test]
 fn a_definition_that_cannot_hold_is_refused() {
     assert!(Parameter::new("p", &definition("1a", "integer")).is_err());

@@ -18,7 +18,7 @@ pub struct AssetParameter {
     required: Option<bool>,
     /// Of the type. Stands in where a caller leaves the parameter out.
     default: Option<Value>,
-    /// The only values that it takes, of the type.
+    /// The only values that it takes, of the type and within the bounds.
     #[schema(max_items = 200)]
     r#enum: Option<Vec<Value>>,
     /// Of the type.

@@ -38,7 +38,7 @@ impl Sells for AssetId {
 
     fn plan(row: &Row<AssetId>, dialect: Option<Dialect>) -> Result<AssetPlan, Cause> {
         let details = &row.written.details;
-        let parameters = definition::parameters(&read(&details.parameters)?)
+        let parameters = definition::saved_parameters(&read(&details.parameters)?)
             .map_err(|_| unreadable("parameters"))?;
         let action = match (details.source_kind, dialect) {
             (SourceKind::Sql, Some(dialect)) => {
