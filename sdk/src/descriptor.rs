@@ -43,7 +43,8 @@ impl Descriptor {
 
     /// What the connector can do beyond queries: `schema`, `pipelining`, `cancel`, `functions`; of a [`Machine`](crate::Machine) also
     /// `idle`, over TCP `groups` and `alone` (`docs/connectors.md`). A [`Connector`](crate::Connector) over HTTP has `cancel` for the asking: without it whoever leaves
-    /// ends the session.
+    /// ends the session. What a host cannot tell of types by themselves is said here, too: `singles:real`, `wide:hugeint`, `unsorted:geometry`,
+    /// `uncompared:interval`, `no-such-operator:TYPE_MISMATCH`.
     pub fn abilities(mut self, abilities: &[&str]) -> Descriptor {
         self.abilities = abilities.iter().copied().map(String::from).collect();
         self

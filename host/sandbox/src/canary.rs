@@ -8,7 +8,7 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-use crate::{connector::LoadError, loaded::Connector};
+use crate::{connector::LoadError, facts::Fact, loaded::Connector};
 
 /// 2^64 divided by the golden ratio: steps of this size fall evenly into any share, from the first few on, and no rhythm of the callers meets
 /// theirs. A plain counter would give each second call of a page that always makes two to the same version.
@@ -83,9 +83,10 @@ pub(crate) fn check_stands_in(canary: &Connector, at_work: &Connector) -> Result
             Some(_) => {}
         }
     }
-    // How it does what it does is its own affair.
+    // How it does what it does is its own affair, and what is true of types is so of the source's.
     let is_asked_for = |ability: &&String| {
         !["pipelining", "groups", "alone", "cancel", "idle"].contains(&ability.as_str())
+            && Fact::of(ability).is_none()
     };
     let mut abilities = at_work.abilities.iter().filter(is_asked_for);
     match abilities.find(|ability| !canary.abilities.contains(ability)) {

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::facts::Facts;
+
 /// Who may use a connector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
@@ -102,6 +104,8 @@ pub struct EngineInfo {
     pub dialect: String,
     pub credential_types: Vec<String>,
     pub abilities: Vec<String>,
+    /// What it says of its source's types.
+    pub facts: Facts,
     pub need: Need,
     pub settings_schema: String,
     pub connector: String,

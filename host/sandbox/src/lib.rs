@@ -12,6 +12,7 @@ pub mod compile_child;
 mod connector;
 mod engine;
 mod errands;
+mod facts;
 mod fault;
 mod followed;
 pub mod formats;
@@ -45,9 +46,10 @@ pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, Va
 pub use connector::{
     ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status, Trial,
 };
+pub use facts::{Fact, Facts};
 pub use fault::{Blame, Fault, FaultKind};
 pub use journal::{LogFilter, LogLine, Stream};
-pub use load::ABILITIES;
+pub use load::{ABILITIES, is_ability};
 pub use metrics::Metrics;
 pub use options::{Compiler, LENT_WITHIN, Options, SandboxLimits};
 pub use request::{

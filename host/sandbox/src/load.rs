@@ -16,6 +16,7 @@ use crate::{
     cache::Cache,
     compile,
     connector::{LoadError, Need, Scope},
+    facts::Fact,
     inspect::{Inspection, Outside},
     loaded::{Connector, Parts},
     options::Options,
@@ -336,9 +337,14 @@ pub const ABILITIES: [&str; 7] = [
     "idle",
 ];
 
+/// Whether it is one of those, or says something of a type.
+pub fn is_ability(ability: &str) -> bool {
+    ABILITIES.contains(&ability) || Fact::of(ability).is_some()
+}
+
 /// What is told about an ability that this host does not know: open words are no error, and a misspelt one would have no effect.
 fn unknown_ability(ability: &str) -> Option<String> {
-    if ABILITIES.contains(&ability) {
+    if is_ability(ability) {
         return None;
     }
     let shown = beginning(ability);
@@ -411,6 +417,8 @@ mod tests {
     #[test]
     fn abilities_are_known_or_told() {
         assert_eq!(unknown_ability("pipelining"), None);
+        assert_eq!(unknown_ability("singles:real"), None);
+        assert!(unknown_ability("singles:").is_some());
         let told = unknown_ability("pipelinig").unwrap();
         assert!(told.ends_with("did it mean \"pipelining\"?"), "{told}");
         assert!(!unknown_ability("teleport").unwrap().contains("mean"));

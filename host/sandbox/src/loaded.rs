@@ -17,6 +17,7 @@ use crate::{
     canary::Beside,
     clock::now_micros,
     connector::{ConnectorInfo, EngineInfo, Need, Scope, SessionCount, Status, Trial},
+    facts::Facts,
     v1::{DirectoryState, Exports, GuestEngine, WireState},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct Connector {
     pub engines: Vec<GuestEngine>,
     pub need: Need,
     pub abilities: Vec<String>,
+    /// Those of them that are about types.
+    facts: Facts,
     pub settings_schema: String,
     pub wit_version: String,
     pub imports: Vec<String>,
@@ -88,6 +91,7 @@ impl Connector {
             alone: has("alone"),
             cancels: has("cancel"),
             hears_of_idleness: has("idle"),
+            facts: Facts::of(parts.abilities.iter().map(String::as_str)),
             name: parts.name,
             version: parts.version,
             digest: parts.digest,
@@ -220,6 +224,7 @@ impl Connector {
             dialect: engine.dialect.clone(),
             credential_types: engine.credential_types.clone(),
             abilities: self.abilities.clone(),
+            facts: self.facts.clone(),
             need: self.need,
             settings_schema: self.settings_schema.clone(),
             connector: self.name.clone(),

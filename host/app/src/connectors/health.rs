@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use souk_domain::ids::ConnectionId;
 use souk_sandbox::{
-    Blame, Check, ConnectorInfo, EngineInfo, Fault, FaultKind, Grant, Limits, Need, PoolLimits,
-    Request, Scope, Source,
+    Blame, Check, ConnectorInfo, EngineInfo, Facts, Fault, FaultKind, Grant, Limits, Need,
+    PoolLimits, Request, Scope, Source,
 };
 use souk_store::connections::{self, Connection};
 
@@ -197,6 +197,7 @@ fn described(candidate: &ConnectorInfo, connection: &Connection) -> EngineInfo {
         dialect: String::new(),
         credential_types: Vec::new(),
         abilities: Vec::new(),
+        facts: Facts::default(),
         need: candidate.needs.first().copied().unwrap_or(Need::Http),
         settings_schema: candidate.settings_schema.clone(),
         connector: candidate.name.clone(),

@@ -2,7 +2,7 @@
 //! and the contract's version are the sandbox's own checks.
 
 use souk_domain::sql::Dialect;
-use souk_sandbox::ABILITIES;
+use souk_sandbox::{ABILITIES, is_ability};
 
 use super::{Suite, Verdict};
 
@@ -33,7 +33,7 @@ pub async fn run(suite: &mut Suite<'_>) {
         let unknown = engine
             .abilities
             .iter()
-            .filter(|ability| !ABILITIES.contains(&ability.as_str()));
+            .filter(|ability| !is_ability(ability));
         let unknown: Vec<String> = unknown.cloned().collect();
         match unknown.is_empty() {
             true => Verdict::passed(),
