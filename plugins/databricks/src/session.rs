@@ -77,7 +77,19 @@ impl Machine for Session {
                 &["API_KEY", "PASSWORD"],
             )
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel"])
+            .abilities(&[
+                "schema",
+                "pipelining",
+                "cancel",
+                "singles:float",
+                "unsorted:geography",
+                "unsorted:geometry",
+                // They leave as texts. (Others of the dialect compare all that they have with one.)
+                "uncompared:interval",
+                "uncompared:geography",
+                "uncompared:geometry",
+                "no-such-operator:DATATYPE_MISMATCH",
+            ])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {

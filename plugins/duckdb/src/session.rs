@@ -107,7 +107,19 @@ impl Machine for Session {
         Descriptor::new("duckdb", env!("CARGO_PKG_VERSION"), Need::Http)
             .engine("duckdb", "DuckDB", "generic", &["API_KEY"])
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel", "idle"])
+            .abilities(&[
+                "schema",
+                "pipelining",
+                "cancel",
+                "idle",
+                // As `types.rs` calls a `FLOAT`.
+                "singles:real",
+                // Its decimals have 38 digits.
+                "wide:hugeint",
+                "wide:uhugeint",
+                "wide:bignum",
+                "unsorted:geometry",
+            ])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {

@@ -133,7 +133,8 @@ impl Machine for Session {
                 &["SERVICE_ACCOUNT", "API_KEY"],
             )
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel"])
+            // Of an operator that does not take such types.
+            .abilities(&["schema", "pipelining", "cancel", "no-such-operator:001044"])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {

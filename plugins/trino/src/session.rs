@@ -112,7 +112,24 @@ impl Machine for Session {
                 &["PASSWORD", "API_KEY", "NONE"],
             )
             .settings_schema(settings::SCHEMA)
-            .abilities(&["schema", "pipelining", "cancel"])
+            .abilities(&[
+                "schema",
+                "pipelining",
+                "cancel",
+                "singles:real",
+                // What Trino says itself that it does not sort by.
+                "unsorted:geometry",
+                "unsorted:sphericalgeography",
+                "unsorted:kdbtree",
+                "unsorted:hyperloglog",
+                "unsorted:p4hyperloglog",
+                "unsorted:setdigest",
+                "unsorted:qdigest",
+                "unsorted:tdigest",
+                "unsorted:color",
+                "no-such-operator:TYPE_MISMATCH",
+                "no-such-operator:OPERATOR_NOT_FOUND",
+            ])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
