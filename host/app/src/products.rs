@@ -16,6 +16,7 @@ use std::time::Duration;
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
+use souk_sandbox::Facts;
 use souk_store::products::{Row, Written};
 use souk_store::{
     AnyConnection, Cached, Read, StoreError, companies, connections, prices, products,
@@ -85,15 +86,15 @@ async fn of_row<K: Sells>(
     now: Timestamp,
 ) -> Result<Snapshot<K>, Cause> {
     let written = &row.written;
-    let dialect = match K::is_sql(&written.details) {
-        true => Some(dialect(app, &mut db, &row.company_id, &written.connection_id).await?),
+    let spoken = match K::is_sql(&written.details) {
+        true => Some(spoken(app, &mut db, &row.company_id, &written.connection_id).await?),
         false => None,
     };
     let priced = price(&mut db, row.id.as_ref(), now).await?;
     drop(db);
     let timeout_ms = written.timeout_ms.clamp(1, TIMEOUT_MS_MAX) as u64;
     Ok(Snapshot {
-        plan: K::plan(&row, dialect)?,
+        plan: K::plan(&row, spoken)?,
         timeout: Duration::from_millis(timeout_ms),
         priced,
         product: row.id.product(),
@@ -149,6 +150,7 @@ pub struct Speaks {
     pub sql: Option<Dialect>,
     /// A seller's API.
     pub functions: bool,
+    facts: Facts,
 }
 
 /// `Cause::NotFound`: the company has no such connection.
@@ -172,20 +174,21 @@ pub async fn speaks(
         engine: engine.slug.clone(),
         sql: Dialect::of(&engine.dialect),
         functions: engine.has("functions"),
+        facts: engine.facts,
     })
 }
 
-/// How SQL is written for a connection. What takes no SQL has no dialect, and no SQL product.
-async fn dialect(
+/// How SQL is written for a connection, and what is said of its types. What takes no SQL has no dialect, and no SQL product.
+async fn spoken(
     app: &App,
     db: &mut AnyConnection,
     company: &CompanyId,
     connection: &ConnectionId,
-) -> Result<Dialect, Cause> {
+) -> Result<(Dialect, Facts), Cause> {
     let speaks = speaks(app, db, company, connection).await?;
-    speaks
-        .sql
-        .ok_or_else(|| Cause::Internal(format!("engine \"{}\" takes no SQL", speaks.engine)))
+    let no_sql = || Cause::Internal(format!("engine \"{}\" takes no SQL", speaks.engine));
+    let dialect = speaks.sql.ok_or_else(no_sql)?;
+    Ok((dialect, speaks.facts))
 }
 
 async fn price(

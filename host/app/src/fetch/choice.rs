@@ -82,6 +82,7 @@ pub async fn check<'a>(
         let kind = known.and_then(|known| ColumnKind::of(&known.kind));
         let column = Compared {
             dialect: endpoint.plan.dialect,
+            facts: &endpoint.plan.facts,
             kind: kind.unwrap_or(ColumnKind::Text),
             native: known.map_or("", |known| &known.native),
         };

@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use souk_domain::sql::{self, Condition, Dialect, Operator, Order, Rows, Selected, Window};
-use souk_sandbox::{Blame, ColumnKind, Fault, FaultKind, Limits, Query, Request, Value};
+use souk_sandbox::{
+    Blame, ColumnKind, Fact, Facts, Fault, FaultKind, Limits, Query, Request, Value,
+};
 
 use crate::App;
 use crate::connections::source::source;
@@ -59,16 +61,16 @@ async fn refused(
     deadline: Instant,
 ) -> Result<Vec<Refused>, Cause> {
     let all = uses(endpoint, learned);
+    let (dialect, facts) = (endpoint.plan.dialect, &endpoint.plan.facts);
     let (never, unsure): (Vec<&Use<'_>>, Vec<&Use<'_>>) = all
         .iter()
-        .filter(|one| one.is_never() || one.is_unsure(endpoint.plan.dialect))
+        .filter(|one| one.is_never() || one.is_unsure(dialect, facts))
         .partition(|one| one.is_never());
     let mut refused = never;
     let row = &endpoint.row;
     let source = source(app, &row.company_id, &row.written.connection_id).await?;
     let now = Instant::now();
     let until = now + time_for_trials(deadline.saturating_duration_since(now));
-    let dialect = endpoint.plan.dialect;
     let tried = async |some: &[&Use<'_>]| {
         let (text, parameters) = trial(endpoint, some);
         let request = Request::Query(Query {
@@ -82,7 +84,7 @@ async fn refused(
     if !unsure.is_empty() && tried(&unsure).await.is_err() {
         for one in unsure {
             let answer = tried(&[one]).await;
-            if answer.is_err_and(|fault| is_impossible(dialect, one.kind, &fault)) {
+            if answer.is_err_and(|fault| is_impossible(dialect, facts, one.kind, &fault)) {
                 refused.push(one);
             }
         }
@@ -122,8 +124,8 @@ impl Use<'_> {
     }
 
     /// Types that leave as texts and are none: PostgreSQL's points, XML, and what sellers make; SQL Server's `xml` and `text`, BigQuery's places, a
-    /// `uuid` of Trino's. And what its vendor says that nothing is sorted by.
-    fn is_unsure(&self, dialect: Dialect) -> bool {
+    /// `uuid`, and what the connector says. And what its vendor says that nothing is sorted by.
+    fn is_unsure(&self, dialect: Dialect, facts: &Facts) -> bool {
         let (kind, is_compared) = (self.kind, self.compared.is_some());
         match (kind, dialect) {
             (ColumnKind::Json, _) => true,
@@ -134,8 +136,9 @@ impl Use<'_> {
             _ if self.native.is_empty() => false,
             // Pages are counted there, and need no comparison to be sorted.
             (ColumnKind::Text | ColumnKind::Bytes, _) if !is_compared => {
-                self.is_one_of(unsorted(dialect))
+                facts.has(Fact::Unsorted, self.first_word(), unsorted(dialect))
             }
+            (ColumnKind::Text, _) if facts.has(Fact::Uncompared, self.first_word(), &[]) => true,
             // `json` and `vector` of SQL Server 2025 come as texts of no length.
             (ColumnKind::Text, Dialect::MsSql) => {
                 !self.is_one_of(&["nvarchar", "varchar", "nchar", "char"])
@@ -149,18 +152,19 @@ impl Use<'_> {
                 let compared = self.compared.unwrap_or_default();
                 compared.contains(&Operator::Like) && !self.native.contains("String")
             }
-            // Databricks'. MySQL compares everything with a text.
-            (ColumnKind::Text, Dialect::MySql) => {
-                self.is_one_of(&["interval", "geography", "geometry"])
-            }
+            // MySQL compares everything with a text.
             _ => false,
         }
     }
 
-    /// By the first word of its type: `varchar(9)`, `RANGE<DATE>`, `INTERVAL DAY TO SECOND`, `STRING COLLATE UTF8_LCASE`.
-    fn is_one_of(&self, types: &[&str]) -> bool {
+    /// Of its type: `varchar(9)`, `RANGE<DATE>`, `INTERVAL DAY TO SECOND`, `STRING COLLATE UTF8_LCASE`.
+    fn first_word(&self) -> &str {
         let name = self.native.split(['(', '<', ' ']).next();
-        let name = name.unwrap_or_default();
+        name.unwrap_or_default()
+    }
+
+    fn is_one_of(&self, types: &[&str]) -> bool {
+        let name = self.first_word();
         types.iter().any(|kind| name.eq_ignore_ascii_case(kind))
     }
 
@@ -178,45 +182,34 @@ fn unsorted(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::MsSql => &["text", "ntext", "image", "xml"],
         Dialect::BigQuery => &["geography"],
-        // Databricks'.
-        Dialect::MySql => &["geography", "geometry"],
-        // Trino's.
-        Dialect::Generic => &[
-            "geometry",
-            "sphericalgeography",
-            "kdbtree",
-            "hyperloglog",
-            "p4hyperloglog",
-            "setdigest",
-            "qdigest",
-            "tdigest",
-            "color",
-        ],
+        _ => &[],
+    }
+}
+
+/// The codes by which a source of this dialect says that it has no such comparison.
+fn no_such_operator(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        // No such operator, other types, more than one operator; and composites, of which PostgreSQL reads no value that is bound.
+        Dialect::Postgres => &["42883", "42804", "42725", "0A000"],
+        // Of `xml`, of `text`, `ntext` and `image`, of types that do not fit, of those that LIKE and operators do not take, and of `json` and `vector`.
+        Dialect::MsSql => &["305", "306", "402", "8116", "8117", "13636", "42213"],
+        // It reads no text as one of its places and spans, and says of all that it cannot do the same.
+        Dialect::BigQuery => &["invalidQuery"],
         _ => &[],
     }
 }
 
 /// Whether the source says that it has no such comparison. What went wrong otherwise says nothing about the column: not every type has a
 /// value that is written as an empty text.
-fn is_impossible(dialect: Dialect, kind: ColumnKind, fault: &Fault) -> bool {
+fn is_impossible(dialect: Dialect, facts: &Facts, kind: ColumnKind, fault: &Fault) -> bool {
     let is_sources = fault.blame == Blame::Source && fault.kind == FaultKind::SourceError;
     let code = fault.source_code.as_deref().unwrap_or_default();
     let says_so = match (dialect, kind) {
-        // No such operator, other types, more than one operator; and composites, of which PostgreSQL reads no value that is bound.
-        (Dialect::Postgres, _) => matches!(code, "42883" | "42804" | "42725" | "0A000"),
-        // Of `xml`, of `text`, `ntext` and `image`, of types that do not fit, of those that LIKE and operators do not take, and of `json` and `vector`.
-        (Dialect::MsSql, _) => matches!(
-            code,
-            "305" | "306" | "402" | "8116" | "8117" | "13636" | "42213"
-        ),
-        // It reads no text as one of its places and spans, and says of all that it cannot do the same.
-        (Dialect::BigQuery, ColumnKind::Text) => code == "invalidQuery",
-        // Trino's, and Snowflake's number of an operator that does not take such types. Others read a text as what it is compared with.
-        (Dialect::Generic, ColumnKind::Text) => {
-            matches!(code, "TYPE_MISMATCH" | "OPERATOR_NOT_FOUND" | "001044")
+        // Where no code is known, a text is read as what it is compared with.
+        (Dialect::Postgres | Dialect::MsSql, _)
+        | (Dialect::BigQuery | Dialect::Generic | Dialect::MySql, ColumnKind::Text) => {
+            facts.has(Fact::NoSuchOperator, code, no_such_operator(dialect))
         }
-        // Databricks'.
-        (Dialect::MySql, ColumnKind::Text) => code == "DATATYPE_MISMATCH",
         _ => true,
     };
     is_sources && says_so
@@ -285,11 +278,13 @@ mod tests {
     /// What says nothing about the column refuses nothing.
     #[test]
     fn only_a_missing_comparison_refuses() {
-        let of = |dialect, kind, code: &str| {
+        let nothing = Facts::default();
+        let told = |dialect, facts: &Facts, kind, code: &str| {
             let fault = Fault::new(Blame::Source, FaultKind::SourceError, "it cannot");
             let source_code = Some(code.to_owned());
             is_impossible(
                 dialect,
+                facts,
                 kind,
                 &Fault {
                     source_code,
@@ -297,6 +292,7 @@ mod tests {
                 },
             )
         };
+        let of = |dialect, kind, code: &str| told(dialect, &nothing, kind, code);
         let (json, text) = (ColumnKind::Json, ColumnKind::Text);
         for code in ["42883", "42804", "42725", "0A000"] {
             assert!(of(Dialect::Postgres, text, code), "{code}");
@@ -312,21 +308,36 @@ mod tests {
             (Dialect::MsSql, "8116", "241"),
             (Dialect::MsSql, "13636", "245"),
             (Dialect::BigQuery, "invalidQuery", "backendError"),
+        ] {
+            assert!(of(dialect, text, refuses), "{refuses}");
+            assert!(!of(dialect, text, other), "{other}");
+        }
+        // Whose connector says it.
+        for (dialect, refuses, other) in [
             (Dialect::Generic, "TYPE_MISMATCH", "INVALID_CAST_ARGUMENT"),
             (Dialect::Generic, "001044", "100038"),
             // A text that is no span of time says that texts are read as spans.
             (Dialect::MySql, "DATATYPE_MISMATCH", "CAST_INVALID_INPUT"),
         ] {
-            assert!(of(dialect, text, refuses), "{refuses}");
-            assert!(!of(dialect, text, other), "{other}");
+            let facts = Facts::of([format!("no-such-operator:{refuses}").as_str()]);
+            assert!(told(dialect, &facts, text, refuses), "{refuses}");
+            assert!(!told(dialect, &facts, text, other), "{other}");
+            assert!(!of(dialect, text, refuses), "{refuses}");
         }
         assert!(of(Dialect::MsSql, ColumnKind::Bytes, "306"));
         assert!(!of(Dialect::MsSql, ColumnKind::Bytes, "1222"));
         let late = Fault::new(Blame::Source, FaultKind::Timeout, "it is late");
-        assert!(!is_impossible(Dialect::MySql, json, &late));
+        assert!(!is_impossible(Dialect::MySql, &nothing, json, &late));
     }
 
-    fn is_unsure(dialect: Dialect, kind: ColumnKind, native: &str, is_filter: bool) -> bool {
+    /// Of a connector that says so much of its types.
+    fn is_unsure(
+        dialect: Dialect,
+        said: &[&str],
+        kind: ColumnKind,
+        native: &str,
+        is_filter: bool,
+    ) -> bool {
         let one = Use {
             member: "filters",
             column: "c",
@@ -337,13 +348,14 @@ mod tests {
                 false => None,
             },
         };
-        one.is_unsure(dialect)
+        one.is_unsure(dialect, &Facts::of(said.iter().copied()))
     }
 
     /// What is a text is not tried; what only leaves as one is, where callers may compare it.
     #[test]
     fn texts_that_are_none_are_tried() {
-        let of = |dialect, native| is_unsure(dialect, ColumnKind::Text, native, true);
+        let said = ["uncompared:interval", "uncompared:geography"];
+        let of = |dialect, native| is_unsure(dialect, &said, ColumnKind::Text, native, true);
         for (dialect, text, none) in [
             (Dialect::Postgres, "varchar(9)", "point"),
             (Dialect::MsSql, "nvarchar(40)", "xml"),
@@ -363,29 +375,36 @@ mod tests {
             assert!(!of(dialect, text), "{text}");
             assert!(of(dialect, none), "{none}");
         }
-        // A connector that says no types, and a source that compares everything with a text.
+        // A connector that says no types, and sources that compare everything with a text.
         assert!(!of(Dialect::Generic, ""));
         assert!(!of(Dialect::ClickHouse, "UUID"));
+        let text = ColumnKind::Text;
+        assert!(!is_unsure(Dialect::MySql, &[], text, "geography", true));
     }
 
     /// An order is tried of what its vendor says that has none, and of nothing that would be read whole for the trial.
     #[test]
     fn orders_that_a_vendor_does_not_have_are_tried() {
         let (text, bytes) = (ColumnKind::Text, ColumnKind::Bytes);
-        for (dialect, kind, sorted, never) in [
-            (Dialect::Postgres, text, "varchar(9)", "point"),
-            (Dialect::MsSql, text, "nvarchar(max)", "ntext"),
-            (Dialect::MsSql, text, "sql_variant", "xml"),
-            (Dialect::MsSql, bytes, "varbinary(max)", "image"),
-            (Dialect::BigQuery, text, "INTERVAL", "GEOGRAPHY"),
-            (Dialect::BigQuery, text, "RANGE<DATE>", "geography"),
-            (Dialect::Generic, text, "ipaddress", "HyperLogLog"),
-            (Dialect::Generic, text, "uuid", "qdigest(double)"),
-            (Dialect::Generic, text, "", "SphericalGeography"),
-            (Dialect::MySql, text, "INTERVAL YEAR", "GEOMETRY(ANY)"),
+        let said = ["hyperloglog", "qdigest", "sphericalgeography", "geometry"];
+        let said = said.map(|name| format!("unsorted:{name}"));
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let (said, nothing): (&[&str], &[&str]) = (&said, &[]);
+        for (dialect, said, kind, sorted, never) in [
+            (Dialect::Postgres, nothing, text, "varchar(9)", "point"),
+            (Dialect::MsSql, nothing, text, "nvarchar(max)", "ntext"),
+            (Dialect::MsSql, nothing, text, "sql_variant", "xml"),
+            (Dialect::MsSql, nothing, bytes, "varbinary(max)", "image"),
+            (Dialect::BigQuery, nothing, text, "INTERVAL", "GEOGRAPHY"),
+            (Dialect::BigQuery, nothing, text, "RANGE<DATE>", "geography"),
+            (Dialect::Generic, said, text, "ipaddress", "HyperLogLog"),
+            (Dialect::Generic, said, text, "uuid", "qdigest(double)"),
+            (Dialect::Generic, said, text, "", "SphericalGeography"),
+            (Dialect::MySql, said, text, "INTERVAL YEAR", "GEOMETRY(ANY)"),
         ] {
-            assert!(!is_unsure(dialect, kind, sorted, false), "{sorted}");
-            assert!(is_unsure(dialect, kind, never, false), "{never}");
+            let of = |native| is_unsure(dialect, said, kind, native, false);
+            assert!(!of(sorted), "{sorted}");
+            assert!(of(never), "{never}");
         }
     }
 

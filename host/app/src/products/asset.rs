@@ -6,7 +6,7 @@ use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
 use souk_domain::products::{ResultType, SourceKind};
 use souk_domain::sql::{self, Dialect};
-use souk_sandbox::Route;
+use souk_sandbox::{Facts, Route};
 use souk_store::products::{AssetDetails, Row, Written};
 
 use super::snapshot::{InUse, Products, Sells, read, unreadable};
@@ -36,8 +36,9 @@ pub struct AssetPlan {
 impl Sells for AssetId {
     type Plan = AssetPlan;
 
-    fn plan(row: &Row<AssetId>, dialect: Option<Dialect>) -> Result<AssetPlan, Cause> {
+    fn plan(row: &Row<AssetId>, spoken: Option<(Dialect, Facts)>) -> Result<AssetPlan, Cause> {
         let details = &row.written.details;
+        let dialect = spoken.map(|(dialect, _)| dialect);
         let parameters = definition::saved_parameters(&read(&details.parameters)?)
             .map_err(|_| unreadable("parameters"))?;
         let action = match (details.source_kind, dialect) {

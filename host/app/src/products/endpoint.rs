@@ -8,7 +8,7 @@ use souk_domain::ids::EndpointId;
 use souk_domain::sql::{
     self, Condition, Dialect, Operator, Order, RowSource, Rows, Selected, Window,
 };
-use souk_sandbox::{ColumnKind, json};
+use souk_sandbox::{ColumnKind, Facts, json};
 use souk_store::products::{EndpointDetails, Row, Written};
 
 use super::asks;
@@ -155,6 +155,8 @@ pub struct EndpointPlan {
     /// As a publication has stored it, or as asked of the source when it was first needed.
     learned: OnceLock<Learned>,
     pub(crate) dialect: Dialect,
+    /// What its source's connector says of types.
+    pub(crate) facts: Facts,
     statement: Option<String>,
     statements: Statements,
 }
@@ -162,9 +164,12 @@ pub struct EndpointPlan {
 impl Sells for EndpointId {
     type Plan = EndpointPlan;
 
-    fn plan(row: &Row<EndpointId>, dialect: Option<Dialect>) -> Result<EndpointPlan, Cause> {
+    fn plan(
+        row: &Row<EndpointId>,
+        spoken: Option<(Dialect, Facts)>,
+    ) -> Result<EndpointPlan, Cause> {
         let details = &row.written.details;
-        let dialect = dialect.ok_or_else(|| unreadable("source"))?;
+        let (dialect, facts) = spoken.ok_or_else(|| unreadable("source"))?;
         let statement = match &details.sql_logic {
             Some(sql) => Some(
                 sql::prepare(dialect, sql)
@@ -192,6 +197,7 @@ impl Sells for EndpointId {
             sorts,
             learned,
             dialect,
+            facts,
             statement,
             statements: Statements::new(),
         })

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::products::{Product, ProductStatus};
 use souk_domain::sql::Dialect;
+use souk_sandbox::Facts;
 use souk_store::products::{Kind, Row, Written};
 use souk_store::{Cache, Db, Topic};
 
@@ -29,8 +30,8 @@ pub trait Sells: Kind {
     /// What is made of a row once: what runs at the source, and what of the answer may leave.
     type Plan: Send + Sync + 'static;
 
-    /// `dialect`: how its SQL is written, if it has any.
-    fn plan(row: &Row<Self>, dialect: Option<Dialect>) -> Result<Self::Plan, Cause>;
+    /// `spoken`: how its SQL is written, if it has any, and what its source's connector says of types.
+    fn plan(row: &Row<Self>, spoken: Option<(Dialect, Facts)>) -> Result<Self::Plan, Cause>;
 
     /// Whether its source is SQL.
     fn is_sql(details: &Self::Details) -> bool;
@@ -103,7 +104,7 @@ impl Products {
 
 impl<K: Sells> InUse<K> {
     fn new(db: &Db) -> InUse<K> {
-        // A snapshot is made from the product, its prices, its owner, and the word of connectors for the dialect.
+        // A snapshot is made from the product, its prices, its owner, and the word of connectors for the dialect and for types.
         let [own, platforms] = SERVING;
         InUse {
             snapshots: Cache::weighed(

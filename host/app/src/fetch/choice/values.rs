@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use souk_domain::moments;
 use souk_domain::parameters::{self, Kind, Raw};
 use souk_domain::sql::{Dialect, Operator, prefix_pattern};
-use souk_sandbox::{ColumnKind, Value};
+use souk_sandbox::{ColumnKind, Fact, Facts, Value};
 
 use crate::binding::value;
 use crate::fetch::spellings::spelled;
@@ -20,6 +20,8 @@ const IN_VALUES_MAX: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compared<'a> {
     pub dialect: Dialect,
+    /// What the connector says of types.
+    pub facts: &'a Facts,
     pub kind: ColumnKind,
     /// What the source calls its type; empty where that is not known.
     pub native: &'a str,
@@ -41,7 +43,7 @@ impl Compared<'_> {
 
     /// Whether its floats have 32 bits, and are compared with 64. (PostgreSQL reads what a column is compared with as the column's type.)
     fn has_singles(&self) -> bool {
-        let names: &[&str] = match self.dialect {
+        let usual: &[&str] = match self.dialect {
             Dialect::MySql => &["float"],
             Dialect::MsSql => &["real"],
             Dialect::ClickHouse => &["float32", "bfloat16"],
@@ -49,7 +51,7 @@ impl Compared<'_> {
             Dialect::Generic => &["real"],
             _ => &[],
         };
-        self.kind == ColumnKind::Float64 && !names.is_empty() && names.contains(&&*self.type_name())
+        self.kind == ColumnKind::Float64 && self.facts.has(Fact::Singles, &self.type_name(), usual)
     }
 
     /// Whether its floats may be no numbers.
@@ -57,10 +59,9 @@ impl Compared<'_> {
         !matches!(self.dialect, Dialect::MySql | Dialect::MsSql)
     }
 
-    /// Whether it has whole numbers of more digits than decimals of its source have, and is compared with none of those: DuckDB's.
+    /// Whether it has whole numbers of more digits than decimals of its source have, and is compared with none of those.
     fn is_wide(&self) -> bool {
-        let is_one = |name: &str| matches!(name, "hugeint" | "uhugeint" | "bignum" | "varint");
-        self.dialect == Dialect::Generic && is_one(&self.type_name())
+        self.facts.has(Fact::Wide, &self.type_name(), &[])
     }
 
     /// Whether it is a moment that is told as a text, because it may be finer than a microsecond: ClickHouse's, which reads no text with a zone.
@@ -220,7 +221,7 @@ fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
         ColumnKind::Int64 => read(Kind::Integer),
         ColumnKind::Float64 if column.has_singles() => read(Kind::Number).map(single),
         ColumnKind::Float64 => read(Kind::Number),
-        ColumnKind::Decimal if column.is_wide() && !is_whole(text) => read(Kind::Number),
+        ColumnKind::Decimal if !is_whole(text) && column.is_wide() => read(Kind::Number),
         ColumnKind::Decimal => digits().map(Value::Decimal),
         ColumnKind::Date => Ok(Value::Date(moments::date(text)?)),
         ColumnKind::Time => Ok(Value::Time(moments::time(text)?)),
@@ -280,11 +281,17 @@ fn is_whole(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
+
+    /// Of a connector that says nothing of its types.
+    static NOTHING: LazyLock<Facts> = LazyLock::new(Facts::default);
 
     fn column(dialect: Dialect, kind: ColumnKind, native: &str) -> Compared<'_> {
         Compared {
             dialect,
+            facts: &NOTHING,
             kind,
             native,
         }
@@ -452,14 +459,7 @@ mod tests {
         ] {
             assert_eq!(of(dialect, float, native, "0.1"), far, "{native}");
         }
-        let huge = "170141183460469231731687303715884105727";
-        let decimal = ColumnKind::Decimal;
         let digits = |text: &str| Value::Decimal(text.to_owned());
-        assert_eq!(of(Dialect::Generic, decimal, "HUGEINT", huge), digits(huge));
-        let between = of(Dialect::Generic, decimal, "HUGEINT", "1.5");
-        assert_eq!(between, Value::Float64(1.5));
-        let other = of(Dialect::Generic, decimal, "DECIMAL(38,0)", "-7");
-        assert_eq!(other, digits("-7"));
         // A column of a file that was whole in all rows that were looked at need not be.
         for (kind, number) in [(ColumnKind::Int64, "10.5"), (float, "9007199254740993")] {
             assert_eq!(of(Dialect::Sqlite, kind, "", number), digits(number));
@@ -479,5 +479,30 @@ mod tests {
             finer,
         );
         assert_eq!(of_server, Value::Text(finer.to_owned()));
+    }
+
+    /// And as its connector says that it has them, whatever its dialect is.
+    #[test]
+    fn numbers_are_compared_as_their_connector_says() {
+        let facts = Facts::of(["singles:float", "wide:hugeint"]);
+        let of = |kind, native, text: &str| {
+            let column = Compared {
+                facts: &facts,
+                ..column(Dialect::Generic, kind, native)
+            };
+            read_value(column, text).unwrap()
+        };
+        let float = ColumnKind::Float64;
+        let near = Value::Float64(f64::from(0.1f32));
+        assert_eq!(of(float, "FLOAT", "0.1"), near);
+        assert_eq!(of(float, "real", "0.1"), Value::Float64(0.1));
+        let decimal = ColumnKind::Decimal;
+        let digits = |text: &str| Value::Decimal(text.to_owned());
+        let huge = "170141183460469231731687303715884105727";
+        assert_eq!(of(decimal, "HUGEINT", huge), digits(huge));
+        assert_eq!(of(decimal, "HUGEINT", "1.5"), Value::Float64(1.5));
+        assert_eq!(of(decimal, "DECIMAL(38,0)", "1.5"), digits("1.5"));
+        let unsaid = column(Dialect::Generic, decimal, "HUGEINT");
+        assert_eq!(read_value(unsaid, "1.5").unwrap(), digits("1.5"));
     }
 }
