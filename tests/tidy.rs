@@ -276,6 +276,79 @@ fn what_a_room_refuses_to_know_it_does_not_name() {
     }
 }
 
+/// Slugs that are no engine's alone: the contract's words for dialects, which the host has to have, and what companies upload.
+const SHARED_WORDS: [&str; 6] = [
+    "postgres",
+    "mysql",
+    "sqlite",
+    "clickhouse",
+    "bigquery",
+    "files",
+];
+
+/// Whether the host names an engine there: by a text that is its slug and nothing else, or in a name of the source's own.
+fn names_engine(word: &str, slug: &str) -> bool {
+    let text = word.strip_prefix('"');
+    let text = text.and_then(|rest| rest.strip_suffix('"'));
+    let is_name = !SHARED_WORDS.contains(&slug) && !word.contains('"');
+    text == Some(slug) || (is_name && word.to_lowercase().contains(slug))
+}
+
+/// What an engine needs comes from what its connector says of itself: of those that are bundled none is named where the host decides something.
+#[test]
+fn the_host_names_no_engine() {
+    let known: [(&str, &[&str]); 7] = [
+        // The words of dialects.
+        (
+            "domain/src/sql.rs",
+            &["bigquery", "clickhouse", "mysql", "postgres", "sqlite"],
+        ),
+        // The host's own two stores.
+        ("app/src/backup.rs", &["postgres", "sqlite"]),
+        // Specification 4.7 has both routings of this one compared.
+        ("app/src/connections/check.rs", &["seller-api"]),
+        // What companies upload.
+        ("app/src/files/shared.rs", &["files"]),
+        ("api/src/companies/objects.rs", &["files"]),
+        // Examples of the description.
+        ("api/src/openapi/parameters.rs", &["files", "postgres"]),
+        ("api/src/openapi/values.rs", &["files", "postgres"]),
+    ];
+    let mut slugs = engines();
+    slugs.insert("seller-api".to_owned());
+    let mut found = BTreeMap::new();
+    for room in ["app", "domain", "api", "sandbox"] {
+        for (file, text) in modules::sources(&root().join("host").join(room).join("src")) {
+            let words = modules::words(&text);
+            let is_named = |slug: &&String| words.iter().any(|word| names_engine(word, slug));
+            let named: BTreeSet<String> = slugs.iter().filter(is_named).cloned().collect();
+            if !named.is_empty() {
+                found.insert(format!("{room}/src/{file}"), named);
+            }
+        }
+    }
+    let known = known.iter().map(|(file, slugs)| {
+        let slugs = slugs.iter().map(|slug| (*slug).to_owned());
+        ((*file).to_owned(), slugs.collect::<BTreeSet<String>>())
+    });
+    let known: BTreeMap<String, BTreeSet<String>> = known.collect();
+    assert_eq!(found, known);
+}
+
+/// An engine is seen by its slug and in names; in comments and what only tests compile it may stand.
+#[test]
+fn names_of_engines_are_seen() {
+    let names = |source: &str| {
+        let words = modules::words(source);
+        words.iter().any(|word| names_engine(word, "duckdb"))
+    };
+    assert!(names("fn f(slug: &str) -> bool { slug == \"duckdb\" }"));
+    assert!(names("fn is_of_duckdb() {} fn g() {}"));
+    assert!(!names(
+        "/// duckdb\nfn f() {} // duckdb\n#[cfg(test)] mod tests { const OF: &str = \"duckdb\"; }"
+    ));
+}
+
 /// Of more than two files none needs all the others to be understood: who reads one of them can begin somewhere.
 #[test]
 fn no_circle_of_more_than_two_files() {

@@ -33,6 +33,30 @@ pub fn sources(directory: &Path) -> BTreeMap<String, String> {
     found
 }
 
+/// The names and texts of a source, as they are written. Comments are none, and what only tests compile is left out.
+pub fn words(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    read_words(source.parse().expect("Rust"), &mut found);
+    found
+}
+
+fn read_words(stream: TokenStream, into: &mut Vec<String>) {
+    let tokens: Vec<TokenTree> = stream.into_iter().collect();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        if is_cfg_test(&tokens, at) {
+            at = end_of_item(&tokens, at + 2);
+            continue;
+        }
+        match token {
+            TokenTree::Group(group) => read_words(group.stream(), into),
+            TokenTree::Ident(_) | TokenTree::Literal(_) => into.push(token.to_string()),
+            TokenTree::Punct(_) => {}
+        }
+        at += 1;
+    }
+}
+
 impl Modules {
     pub fn read(directory: &Path) -> Modules {
         Modules::of(sources(directory).into_iter())
