@@ -4,7 +4,7 @@
 //! series without a season, or too short for one, by ETS alone.
 
 use augurs::ets::AutoETS;
-use augurs::mstl::MSTLModel;
+use augurs::mstl::stlrs::MstlParams;
 use augurs::{Fit, Forecast, Predict};
 
 /// What an insight can be drawn from; more is a data feed. Also bounds the time a fit takes.
@@ -16,6 +16,8 @@ pub const HORIZON_MAX: u32 = 1_000;
 const FITTED_MAX: usize = 2_000;
 /// STL sees a season only where it repeats.
 const SEASONS_MIN: usize = 2;
+/// Of a series between -1 and 1: what computing leaves of one that does not move.
+const ROUNDING_MAX: f64 = 1e-9;
 
 /// How far apart the points of a series are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,28 @@ pub struct Interval {
     pub upper: f64,
 }
 
+impl Interval {
+    fn exactly(value: f64) -> Interval {
+        Interval {
+            value,
+            lower: value,
+            upper: value,
+        }
+    }
+
+    fn map(self, of: impl Fn(f64) -> f64) -> Interval {
+        Interval {
+            value: of(self.value),
+            lower: of(self.lower),
+            upper: of(self.upper),
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.value.is_finite() && self.lower.is_finite() && self.upper.is_finite()
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ForecastError {
     #[error("the series has {0} points; at least {HISTORY_MIN} are needed")]
@@ -133,47 +157,85 @@ pub fn forecast(
         _ => {}
     }
     let recent = &history[history.len().saturating_sub(FITTED_MAX)..];
-    if let Some(constant) = constant(recent) {
-        let point = Interval {
-            value: constant,
-            lower: constant,
-            upper: constant,
-        };
-        return Ok(Forecasted {
-            model: "constant",
-            points: vec![point; horizon as usize],
-        });
-    }
-    let season = frequency.season();
-    if season > 1 && recent.len() > season * SEASONS_MIN {
-        // A decomposition may fail on a series that smoothing alone can still follow.
-        let trend = AutoETS::non_seasonal().into_trend_model();
-        let fitted = MSTLModel::new(vec![season], trend)
-            .fit(recent)
-            .and_then(|fit| fit.predict(horizon as usize, level));
-        if let Some(points) = fitted.ok().and_then(intervals) {
-            return Ok(Forecasted {
-                model: "mstl_ets",
-                points,
-            });
-        }
-    }
-    let fitted = AutoETS::non_seasonal()
-        .fit(recent)
-        .and_then(|fit| fit.predict(horizon as usize, level));
-    let points = fitted.map_err(|e| ForecastError::NoFit(e.to_string()))?;
-    let points = intervals(points)
-        .ok_or_else(|| ForecastError::NoFit("it has no finite forecast".to_owned()))?;
-    Ok(Forecasted {
-        model: "ets",
-        points,
-    })
+    let season = Some(frequency.season())
+        .filter(|season| *season > 1 && recent.len() > season * SEASONS_MIN);
+    let (model, points) = fitted(recent, season, horizon as usize, level)?;
+    Ok(Forecasted { model, points })
 }
 
-/// A series that never moves has no variance to fit.
-fn constant(series: &[f64]) -> Option<f64> {
+/// The model that fits, and what it says.
+fn fitted(
+    history: &[f64],
+    season: Option<usize>,
+    horizon: usize,
+    level: f64,
+) -> Result<(&'static str, Vec<Interval>), ForecastError> {
+    if let Some(value) = constant(history, 0.0) {
+        return Ok(("constant", vec![Interval::exactly(value); horizon]));
+    }
+    // A decomposition may fail on a series that smoothing alone can still follow.
+    if let Some(points) = season.and_then(|season| seasonal(history, season, horizon, level)) {
+        return Ok(("mstl_ets", points));
+    }
+    Ok(("ets", smoothed(history, horizon, level)?))
+}
+
+/// The season as it was the last time, on the trend of what is left without it. Not by augurs' own model of both, which takes the series as 32-bit floats:
+/// of a billion these have seven digits.
+fn seasonal(history: &[f64], season: usize, horizon: usize, level: f64) -> Option<Vec<Interval>> {
+    // Smoothing looks for its parameters in steps that fit numbers around 1.
+    let (centre, spread) = extent(history)?;
+    let scaled: Vec<f64> = history
+        .iter()
+        .map(|value| (value - centre) / spread)
+        .collect();
+    let parts = MstlParams::new().fit(&scaled, &[season]).ok()?;
+    let pattern = parts.seasonal().first()?;
+    let rest: Vec<f64> = scaled
+        .iter()
+        .zip(pattern)
+        .map(|(value, above)| value - above)
+        .collect();
+    if !rest.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let trend = match constant(&rest, ROUNDING_MAX) {
+        Some(value) => vec![Interval::exactly(value); horizon],
+        None => smoothed(&rest, horizon, level).ok()?,
+    };
+    let repeated = pattern.iter().skip(pattern.len() - season).cycle();
+    let points: Vec<Interval> = trend
+        .iter()
+        .zip(repeated)
+        .map(|(point, above)| point.map(|value| (value + above) * spread + centre))
+        .collect();
+    points.iter().all(Interval::is_finite).then_some(points)
+}
+
+/// What exponential smoothing makes of a series: it follows trends, and no seasons.
+fn smoothed(series: &[f64], horizon: usize, level: f64) -> Result<Vec<Interval>, ForecastError> {
+    let predicted = AutoETS::non_seasonal()
+        .fit(series)
+        .and_then(|fit| fit.predict(horizon, level));
+    let predicted = predicted.map_err(|error| ForecastError::NoFit(error.to_string()))?;
+    intervals(predicted).ok_or_else(|| ForecastError::NoFit("it has no finite forecast".to_owned()))
+}
+
+/// A series that never moves by more than `most` has no variance to fit.
+fn constant(series: &[f64], most: f64) -> Option<f64> {
     let first = *series.first()?;
-    series.iter().all(|value| *value == first).then_some(first)
+    series
+        .iter()
+        .all(|value| (value - first).abs() <= most)
+        .then_some(first)
+}
+
+/// The middle of the smallest and the largest value, and how far they are from it. In halves: the difference of two large numbers may be none.
+fn extent(series: &[f64]) -> Option<(f64, f64)> {
+    let low = series.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = series.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (centre, spread) = (high / 2.0 + low / 2.0, high / 2.0 - low / 2.0);
+    (centre.is_finite() && spread.is_normal()).then_some((centre, spread))
 }
 
 /// `None` unless every number is finite.
@@ -189,8 +251,8 @@ fn intervals(forecast: Forecast) -> Option<Vec<Interval>> {
             upper: *upper,
         })
         .collect();
-    let finite = |p: &Interval| p.value.is_finite() && p.lower.is_finite() && p.upper.is_finite();
-    (points.len() == forecast.point.len() && points.iter().all(finite)).then_some(points)
+    (points.len() == forecast.point.len() && points.iter().all(Interval::is_finite))
+        .then_some(points)
 }
 
 #[cfg(test)]
@@ -213,6 +275,30 @@ mod tests {
                 "{ahead}: {point:?}"
             );
             assert!(point.lower <= point.value && point.value <= point.upper);
+        }
+    }
+
+    /// A season of tens on billions is not lost in rounding: 32-bit floats are 128 apart there.
+    #[test]
+    fn seasons_of_large_numbers_keep_their_digits() {
+        let truth = |day: usize| 2e9 + [0.0, 50.0, 90.0, 40.0, -30.0, -80.0, -70.0][day % 7];
+        let noise = |day: usize| ((day * 7919) % 13) as f64 / 13.0 - 0.5;
+        let history: Vec<f64> = (0..140).map(|day| truth(day) + noise(day)).collect();
+        let forecasted = forecast(&history, Frequency::Day, 14, 0.95).unwrap();
+        assert_eq!(forecasted.model, "mstl_ets");
+        for (ahead, point) in forecasted.points.iter().enumerate() {
+            let distance = (point.value - truth(140 + ahead)).abs();
+            assert!(distance < 5.0, "{ahead}: {point:?}");
+            assert!(point.lower <= point.value && point.value <= point.upper);
+            assert!(point.upper - point.lower < 20.0, "{ahead}: {point:?}");
+        }
+        // What repeats exactly leaves nothing to smooth.
+        let exact: Vec<f64> = (0..140).map(truth).collect();
+        let forecasted = forecast(&exact, Frequency::Day, 7, 0.95).unwrap();
+        assert_eq!(forecasted.model, "mstl_ets");
+        for (ahead, point) in forecasted.points.iter().enumerate() {
+            let distance = (point.value - truth(140 + ahead)).abs();
+            assert!(distance < 0.01, "{ahead}: {point:?}");
         }
     }
 
