@@ -3,7 +3,7 @@ use souk_sandbox::{Batch, Chunk, Column, ColumnData, VarLen};
 use super::*;
 
 /// Columns of one batch without NULLs.
-fn output(columns: Vec<(&str, ColumnKind, ColumnData)>, rows: u32) -> Output {
+pub(super) fn output(columns: Vec<(&str, ColumnKind, ColumnData)>, rows: u32) -> Output {
     let describe = |(name, kind, _): &(&str, ColumnKind, ColumnData)| Column {
         name: (*name).to_owned(),
         kind: *kind,
@@ -22,7 +22,7 @@ fn output(columns: Vec<(&str, ColumnKind, ColumnData)>, rows: u32) -> Output {
     Output::new(described.into(), vec![batch], 0)
 }
 
-fn texts(values: &[&str]) -> ColumnData {
+pub(super) fn texts(values: &[&str]) -> ColumnData {
     let mut data = VarLen {
         offsets: vec![0],
         bytes: Vec::new(),
@@ -34,7 +34,7 @@ fn texts(values: &[&str]) -> ColumnData {
     ColumnData::VarLen(data)
 }
 
-fn policy(kind: ResultKind) -> Policy {
+pub(super) fn policy(kind: ResultKind) -> Policy {
     Policy {
         kind,
         freshness: None,
@@ -484,7 +484,7 @@ fn a_text_that_is_no_time_is_told_by_its_column() {
 }
 
 /// What any caller is told of a result that may not leave, and what its owner is told beside.
-fn refused(policy: &Policy, output: &Output) -> (String, String) {
+pub(super) fn refused(policy: &Policy, output: &Output) -> (String, String) {
     let Err(Cause::Fault(fault)) = policy.release(output) else {
         panic!("this must not leave");
     };

@@ -51,6 +51,7 @@ pub struct AssetPrediction {
     time_column: Option<String>,
     #[schema(min_length = 1, max_length = 128)]
     value_column: Option<String>,
+    /// How far apart the points are, and the rows: one for each of most periods. Left out, it is what lies between most rows, such as 15 minutes.
     #[schema(value_type = Option<words::Frequency>)]
     frequency: Option<String>,
     /// Points to forecast. Default 12.

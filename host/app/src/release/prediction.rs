@@ -7,7 +7,7 @@ use souk_sandbox::{Cell, ColumnKind, Output};
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction};
 use crate::failure::Cause;
-use crate::forecast::{self, Frequency};
+use crate::forecast::{self, ForecastError, Frequency};
 
 #[derive(Debug)]
 pub struct Forecast {
@@ -63,23 +63,16 @@ pub(super) fn forecast(
 
     let horizon = wanted.horizon.unwrap_or(DEFAULT_HORIZON);
     let level = wanted.level.unwrap_or(DEFAULT_LEVEL);
-    let frequency = match &wanted.frequency {
-        Some(word) => {
-            Frequency::of(word).ok_or_else(|| Cause::bad_answer("the frequency is unknown"))?
-        }
-        None => Frequency::nearest(median_distance(&series)),
+    let frequency = |word| {
+        let frequency = Frequency::of(word);
+        frequency.ok_or_else(|| Cause::bad_answer("the frequency is unknown"))
     };
-    let history: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
-    let forecasted = forecast::forecast(&history, frequency, horizon, level)
-        .map_err(|error| Cause::bad_answer(error.to_string()))?;
+    let frequency = wanted.frequency.as_deref().map(frequency).transpose()?;
+    let forecasted = forecast::forecast(&series, frequency, horizon, level).map_err(refused)?;
 
-    let last = series.last().map_or(0, |(at, _)| *at);
     let mut points = Vec::with_capacity(forecasted.points.len());
-    for (index, point) in forecasted.points.iter().enumerate() {
-        let at = frequency
-            .step(last, index as u32 + 1)
-            .ok_or_else(|| Cause::bad_answer("the forecast leaves the calendar"))?;
-        let mut at = Timestamp::from_micros(at).to_string();
+    for (at, point) in &forecasted.points {
+        let mut at = Timestamp::from_micros(*at).to_string();
         if is_date {
             at.truncate(10);
         } else if output.columns[time].kind == ColumnKind::LocalTimestamp {
@@ -130,6 +123,14 @@ fn series(
     Ok(series)
 }
 
+/// How much a seller's series has is for the seller to know.
+fn refused(error: ForecastError) -> Cause {
+    match error.advice() {
+        Some(advice) => Cause::bad_answer_in(error.to_string(), advice),
+        None => Cause::bad_answer(error.to_string()),
+    }
+}
+
 /// The text is the seller's, and so is the column's name: a forecast releases neither.
 fn no_time(column: &str) -> Cause {
     Cause::bad_answer_in(
@@ -160,14 +161,6 @@ pub(super) fn instant(text: &str) -> Option<i64> {
     )
 }
 
-fn median_distance(series: &[(i64, f64)]) -> i64 {
-    let mut distances: Vec<i64> = series
-        .windows(2)
-        .map(|pair| pair[1].0 - pair[0].0)
-        .collect();
-    distances.sort_unstable();
-    distances
-        .get(distances.len() / 2)
-        .copied()
-        .unwrap_or(DAY_MICROS)
-}
+#[cfg(test)]
+#[path = "prediction_tests.rs"]
+mod tests;
