@@ -59,7 +59,9 @@ pub(super) fn forecast(
         );
     let mut series = series(output, time, value, rows)?;
     series.sort_by_key(|(at, _)| *at);
-    series.dedup_by_key(|(at, _)| *at);
+    if series.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(several_at_once(&output.columns[time].name));
+    }
 
     let horizon = wanted.horizon.unwrap_or(DEFAULT_HORIZON);
     let level = wanted.level.unwrap_or(DEFAULT_LEVEL);
@@ -121,6 +123,14 @@ fn series(
         }
     }
     Ok(series)
+}
+
+/// Which of them is meant nobody here knows: the rows of two shops want a sum, those of two sensors a mean.
+fn several_at_once(column: &str) -> Cause {
+    Cause::bad_answer_in(
+        "several rows of the series have the same time: aggregate them (GROUP BY)",
+        format!("it is in the column \"{column}\""),
+    )
 }
 
 /// How much a seller's series has is for the seller to know.

@@ -206,3 +206,19 @@ fn what_is_missing_of_a_series_is_told() {
     );
     assert!(detail.contains("GROUP BY"), "{detail}");
 }
+
+/// Several rows of one time are no series: which of them is meant is the seller's to say. One with a value among those without is meant.
+#[test]
+fn several_rows_of_one_time_are_refused() {
+    let mut days: Vec<usize> = (0..30).collect();
+    days.push(7);
+    let mut twice = sales(&days);
+    let (message, detail) = refused(&prediction(), &twice);
+    assert_eq!(
+        message,
+        "several rows of the series have the same time: aggregate them (GROUP BY)"
+    );
+    assert_eq!(detail, "it is in the column \"day\"");
+    set_null(&mut twice, 1, &[7]);
+    assert_eq!(points(&prediction(), &twice)[0].at, "2025-02-05");
+}
