@@ -9,6 +9,7 @@
 
 mod chart;
 mod prediction;
+mod written;
 
 use serde_json::value::RawValue;
 use souk_domain::time::DAY_MICROS;
@@ -18,7 +19,7 @@ use crate::definition::{Prediction, Privacy, Visualization};
 use crate::failure::Cause;
 use crate::forecast::HISTORY_MAX;
 
-use prediction::instant;
+use written::instant;
 pub use prediction::{Forecast, Point};
 
 /// More marks than pixels is no chart.

@@ -2,12 +2,14 @@
 //!
 //! Refuses to know what may leave: it is told the rows that may be counted on, and the columns that it may choose among. Start reading at [`forecast()`].
 
-use souk_domain::time::{DAY_MICROS, Timestamp};
+use souk_domain::time::DAY_MICROS;
 use souk_sandbox::{Cell, ColumnKind, Output};
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction};
 use crate::failure::Cause;
 use crate::forecast::{self, ForecastError, Frequency};
+
+use super::written::Written;
 
 #[derive(Debug)]
 pub struct Forecast {
@@ -19,7 +21,7 @@ pub struct Forecast {
 /// The bounds of an interval, and what is expected.
 #[derive(Debug)]
 pub struct Point {
-    /// A date where the series has dates, without a zone where it has none, else an instant.
+    /// As the series has it: a date where it has dates, without a zone where it has none.
     pub at: String,
     pub value: f64,
     pub lower: f64,
@@ -53,11 +55,12 @@ pub(super) fn forecast(
     };
     let time = choose(&wanted.time_column, is_time, "dates or timestamps")?;
     let value = choose(&wanted.value_column, ColumnKind::is_numeric, "numbers")?;
-    let is_date = output.columns[time].kind == ColumnKind::Date
-        || rows.first().is_some_and(
-            |row| matches!(output.cell(*row, time), Cell::Text(text) if text.len() == 10),
-        );
-    let mut series = series(output, time, value, rows)?;
+    let texts = rows.iter().filter_map(|row| match output.cell(*row, time) {
+        Cell::Text(text) => Some(text),
+        _ => None,
+    });
+    let written = Written::of(output.columns[time].kind, texts);
+    let mut series = series(output, (time, &written), value, rows)?;
     series.sort_by_key(|(at, _)| *at);
     if series.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return Err(several_at_once(&output.columns[time].name));
@@ -72,25 +75,16 @@ pub(super) fn forecast(
     let frequency = wanted.frequency.as_deref().map(frequency).transpose()?;
     let forecasted = forecast::forecast(&series, frequency, horizon, level).map_err(refused)?;
 
-    let mut points = Vec::with_capacity(forecasted.points.len());
-    for (at, point) in &forecasted.points {
-        let mut at = Timestamp::from_micros(*at).to_string();
-        if is_date {
-            at.truncate(10);
-        } else if output.columns[time].kind == ColumnKind::LocalTimestamp {
-            at.truncate(at.len() - 1);
-        }
-        points.push(Point {
-            at,
-            value: point.value,
-            lower: point.lower,
-            upper: point.upper,
-        });
-    }
+    let points = forecasted.points.iter().map(|(at, point)| Point {
+        at: written.write(*at),
+        value: point.value,
+        lower: point.lower,
+        upper: point.upper,
+    });
     Ok(Forecast {
         model: forecasted.model,
         level,
-        points,
+        points: points.collect(),
     })
 }
 
@@ -101,7 +95,7 @@ fn is_time(kind: ColumnKind) -> bool {
 
 fn series(
     output: &Output,
-    time: usize,
+    (time, written): (usize, &Written),
     value: usize,
     rows: &[usize],
 ) -> Result<Vec<(i64, f64)>, Cause> {
@@ -114,7 +108,9 @@ fn series(
         let at = match *at {
             Cell::Date(days) => i64::from(days) * DAY_MICROS,
             Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => micros,
-            Cell::Text(text) => instant(text).ok_or_else(|| no_time(&output.columns[time].name))?,
+            Cell::Text(text) => written
+                .read(text)
+                .ok_or_else(|| no_time(&output.columns[time].name))?,
             _ => return Err(Cause::bad_answer("the series has a row without a time")),
         };
         // A point without a value says nothing about the value.
@@ -148,26 +144,6 @@ fn no_time(column: &str) -> Cause {
         format!(
             "it is in the column \"{column}\": write times as 2026-11-23 or 2026-11-23T05:17:45Z, or name another time_column"
         ),
-    )
-}
-
-/// ISO 8601 with or without a time and an offset; without one it is UTC. Also `2026-01` and `2026`.
-pub(super) fn instant(text: &str) -> Option<i64> {
-    if let Ok(at) = text.parse::<jiff::Timestamp>() {
-        return Some(at.as_microsecond());
-    }
-    let padded = match text.len() {
-        4 => format!("{text}-01-01"),
-        7 => format!("{text}-01"),
-        _ => text.to_owned(),
-    };
-    let civil: jiff::civil::DateTime = padded.parse().ok()?;
-    Some(
-        civil
-            .to_zoned(jiff::tz::TimeZone::UTC)
-            .ok()?
-            .timestamp()
-            .as_microsecond(),
     )
 }
 

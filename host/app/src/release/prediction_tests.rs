@@ -3,7 +3,7 @@ use souk_sandbox::{ColumnData, ColumnKind, Output};
 
 use super::Point;
 use crate::definition::{Prediction, Privacy};
-use crate::release::tests::{output, policy, refused};
+use crate::release::tests::{output, policy, refused, texts};
 use crate::release::{Insight, Policy, ResultKind};
 
 /// 2025-01-06.
@@ -221,4 +221,36 @@ fn several_rows_of_one_time_are_refused() {
     assert_eq!(detail, "it is in the column \"day\"");
     set_null(&mut twice, 1, &[7]);
     assert_eq!(points(&prediction(), &twice)[0].at, "2025-02-05");
+}
+
+/// Times that are texts go on as they are written, and without a zone where they have none.
+#[test]
+fn texts_of_times_are_continued_as_they_are_written() {
+    let months: Vec<String> = (0..24)
+        .map(|month| format!("{}-{:02}", 2024 + month / 12, month % 12 + 1))
+        .collect();
+    let hours: Vec<String> = (0..24)
+        .map(|hour| format!("2026-01-31 {hour:02}:00:00"))
+        .collect();
+    let zoned: Vec<String> = hours.iter().map(|text| format!("{text}+01:00")).collect();
+    for (written, expected) in [
+        (months, ["2026-01", "2026-02"]),
+        (hours, ["2026-02-01 00:00:00", "2026-02-01 01:00:00"]),
+        (
+            zoned,
+            ["2026-02-01 00:00:00+01:00", "2026-02-01 01:00:00+01:00"],
+        ),
+    ] {
+        let written: Vec<&str> = written.iter().map(String::as_str).collect();
+        let values = (0..24).map(|row| f64::from(row % 5)).collect();
+        let history = output(
+            vec![
+                ("at", ColumnKind::Text, texts(&written)),
+                ("value", ColumnKind::Float64, ColumnData::F64s(values)),
+            ],
+            24,
+        );
+        let points = points(&prediction(), &history);
+        assert_eq!([points[0].at.as_str(), points[1].at.as_str()], expected);
+    }
 }
