@@ -2,7 +2,8 @@
 //!
 //! Refuses to know what may leave: it is told the rows that do, and the columns that it may choose among. Start reading at [`write()`].
 
-use souk_sandbox::{ColumnKind, Output, json};
+use serde_json::Value;
+use souk_sandbox::{Column, ColumnKind, Output, json};
 
 use crate::definition::Visualization;
 use crate::failure::Cause;
@@ -49,14 +50,7 @@ pub(super) fn write(
     };
 
     let name = |index: usize| output.columns[index].name.as_str();
-    let channel = |index: usize| {
-        let mut encoding = serde_json::json!({"field": field_path(name(index)), "type": measure(kind(index)), "title": name(index)});
-        // The source's own order is kept; Vega would sort names by the alphabet.
-        if measure(kind(index)) == "nominal" {
-            encoding["sort"] = serde_json::Value::Null;
-        }
-        encoding
-    };
+    let channel = |index: usize| channel(&output.columns[index]);
     let mut encoding = serde_json::Map::new();
     // A pie has no axes.
     let (horizontal, vertical) = if mark == "arc" {
@@ -68,8 +62,13 @@ pub(super) fn write(
     encoding.insert(vertical.into(), channel(y));
     let mut drawn = vec![x, y];
     if let Some(series) = series {
-        let place = if mark == "arc" { "row" } else { "color" };
-        encoding.insert(place.into(), channel(series));
+        // Rows of pies have headings, and no scale that would say in which zone a time is.
+        let (place, encoded) = match mark {
+            "arc" if is_in_utc(kind(series)) => ("row", by_name(&output.columns[series])),
+            "arc" => ("row", channel(series)),
+            _ => ("color", channel(series)),
+        };
+        encoding.insert(place.into(), encoded);
         drawn.push(series);
     }
     drawn.sort_unstable();
@@ -101,6 +100,25 @@ pub(super) fn write(
     write_rows(out, output, &published, rows);
     out.extend_from_slice(b"}}");
     Ok(())
+}
+
+/// How the values of a column are told apart: along an axis, or by colours.
+fn channel(column: &Column) -> Value {
+    let measure = measure(column.kind);
+    if measure == "nominal" {
+        return by_name(column);
+    }
+    let mut encoding = serde_json::json!({"field": field_path(&column.name), "type": measure, "title": column.name});
+    // A browser whose clock is behind would show 1 April as an evening in March, and say so at the axis.
+    if is_in_utc(column.kind) {
+        encoding["scale"] = serde_json::json!({"type": "utc"});
+    }
+    encoding
+}
+
+/// The same by the values as they are written, in the source's own order: Vega would sort them by the alphabet.
+fn by_name(column: &Column) -> Value {
+    serde_json::json!({"field": field_path(&column.name), "type": "nominal", "title": column.name, "sort": null})
 }
 
 /// What names take in all rows, which have them all.
@@ -137,6 +155,11 @@ fn field_path(name: &str) -> String {
     path
 }
 
+/// Whether answers write it in UTC, which JavaScript takes a date by itself for, too. What has no zone is shown as it is, by whichever clock.
+fn is_in_utc(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Date | ColumnKind::Timestamp)
+}
+
 fn measure(kind: ColumnKind) -> &'static str {
     match kind {
         kind if kind.is_temporal() => "temporal",
@@ -144,3 +167,7 @@ fn measure(kind: ColumnKind) -> &'static str {
         _ => "nominal",
     }
 }
+
+#[cfg(test)]
+#[path = "chart_tests.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+use serde_json::{Value, json};
+use souk_sandbox::{ColumnData, ColumnKind, Output};
+
+use crate::definition::Visualization;
+use crate::release::tests::{output, policy, texts};
+use crate::release::{Insight, ResultKind};
+
+fn visualization(member: Value) -> Visualization {
+    serde_json::from_value(member).unwrap()
+}
+
+fn spec(visualization: Visualization, output: &Output) -> Value {
+    let chart = policy(ResultKind::Chart(visualization));
+    let Insight::Chart(spec) = chart.release(output).unwrap().insight else {
+        panic!("no chart");
+    };
+    serde_json::from_slice(&spec).unwrap()
+}
+
+/// A day's sales, with when and where they were.
+fn sales() -> Output {
+    let numbers = |number| ColumnData::I64s(vec![number]);
+    let columns = vec![
+        ("sold", ColumnKind::Int64, numbers(3)),
+        ("day", ColumnKind::Date, ColumnData::I32s(vec![20_544])),
+        ("at", ColumnKind::Timestamp, numbers(0)),
+        ("shown", ColumnKind::LocalTimestamp, numbers(0)),
+        ("shop", ColumnKind::Text, texts(&["north"])),
+    ];
+    output(columns, 1)
+}
+
+/// What answers write in UTC is drawn in UTC, whatever clock the reader has: 1 April is no evening in March. What has no zone is not.
+#[test]
+fn dates_and_moments_are_drawn_in_utc() {
+    for (x, scale) in [
+        ("day", json!({"type": "utc"})),
+        ("at", json!({"type": "utc"})),
+        ("shown", Value::Null),
+        ("shop", Value::Null),
+    ] {
+        let spec = spec(visualization(json!({"x": x, "y": "sold"})), &sales());
+        assert_eq!(spec["encoding"]["x"]["scale"], scale, "{x}");
+    }
+    let colours = spec(
+        visualization(json!({"x": "shop", "y": "sold", "series": "day"})),
+        &sales(),
+    );
+    assert_eq!(
+        colours["encoding"]["color"],
+        json!({"field": "day", "type": "temporal", "title": "day", "scale": {"type": "utc"}})
+    );
+    // A row of pies has a heading and no scale.
+    let pies = json!({"mark": "arc", "x": "shop", "y": "sold", "series": "day"});
+    let pies = spec(visualization(pies), &sales());
+    assert_eq!(
+        pies["encoding"]["row"],
+        json!({"field": "day", "type": "nominal", "title": "day", "sort": null})
+    );
+    assert_eq!(pies["data"]["values"][0]["day"], "2026-04-01");
+}
