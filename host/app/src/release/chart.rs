@@ -27,21 +27,33 @@ pub(super) fn write(
             .ok_or_else(|| Cause::no_column(name)),
         None => Ok(None),
     };
-    let first = |wanted: &dyn Fn(ColumnKind) -> bool, except: Option<usize>| {
-        columns
+    let (x, y, series) = (find(&wanted.x)?, find(&wanted.y)?, find(&wanted.series)?);
+    let fit = |x: usize| {
+        let free = || {
+            columns
+                .iter()
+                .copied()
+                .filter(move |index| *index != x && Some(*index) != series)
+        };
+        let y = y
+            .or_else(|| free().find(|index| output.columns[*index].kind.is_numeric()))
+            // Without a row a source may not say that it would be one of numbers.
+            .or_else(|| free().find(|_| output.rows == 0));
+        Some((x, y?))
+    };
+    let fitting = match x {
+        Some(x) => fit(x),
+        // What is told apart by colours is along the axis, too, where there is nothing else.
+        None => columns
             .iter()
             .copied()
-            .find(|index| Some(*index) != except && wanted(output.columns[*index].kind))
+            .filter(|index| Some(*index) != y && Some(*index) != series)
+            .chain(series)
+            .find_map(fit),
     };
-    let x = find(&wanted.x)?
-        .or_else(|| first(&|_| true, None))
-        .ok_or_else(|| Cause::bad_answer("the query returned no columns"))?;
-    let y = find(&wanted.y)?
-        .or_else(|| first(&|kind| kind.is_numeric(), Some(x)))
-        // Without a row a source may not say that it would be one of numbers.
-        .or_else(|| first(&|_| output.rows == 0, Some(x)))
-        .ok_or_else(|| Cause::bad_answer("the query returned no column of numbers to draw"))?;
-    let series = find(&wanted.series)?;
+    let (x, y) = fitting.ok_or_else(|| {
+        Cause::bad_answer("the query returned no column of numbers to draw along another one")
+    })?;
     let kind = |index: usize| output.columns[index].kind;
     let mark = match wanted.mark.as_deref() {
         Some(mark) => mark,

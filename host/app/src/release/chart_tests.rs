@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use souk_sandbox::{ColumnData, ColumnKind, Output};
 
 use crate::definition::Visualization;
-use crate::release::tests::{output, policy, texts};
+use crate::release::tests::{output, policy, refused, texts};
 use crate::release::{Insight, ResultKind};
 
 fn visualization(member: Value) -> Visualization {
@@ -58,4 +58,67 @@ fn dates_and_moments_are_drawn_in_utc() {
         json!({"field": "day", "type": "nominal", "title": "day", "sort": null})
     );
     assert_eq!(pies["data"]["values"][0]["day"], "2026-04-01");
+}
+
+/// A column that has its place already is not chosen for another one.
+#[test]
+fn columns_that_are_chosen_have_no_other_place() {
+    let shown = |wanted: Value| {
+        let spec = spec(visualization(wanted), &sales());
+        let field = |place: &str| spec["encoding"][place]["field"].clone();
+        (field("x"), field("y"))
+    };
+    assert_eq!(shown(json!({"y": "sold"})), (json!("day"), json!("sold")));
+    assert_eq!(
+        shown(json!({"y": "sold", "series": "day"})),
+        (json!("at"), json!("sold"))
+    );
+    assert_eq!(shown(json!({"x": "day"})), (json!("day"), json!("sold")));
+
+    let numbers = |number| ColumnData::I64s(vec![number]);
+    let of = |wanted: Value, columns| {
+        let spec = spec(visualization(wanted), &output(columns, 1));
+        let field = |place: &str| spec["encoding"][place]["field"].clone();
+        (field("x"), field("y"), field("color"))
+    };
+    // The number of the shop is no height.
+    let columns = vec![
+        ("day", ColumnKind::Date, ColumnData::I32s(vec![1])),
+        ("shop", ColumnKind::Int64, numbers(7)),
+        ("sold", ColumnKind::Int64, numbers(3)),
+    ];
+    assert_eq!(
+        of(json!({"series": "shop"}), columns),
+        (json!("day"), json!("sold"), json!("shop"))
+    );
+    // Names that are told apart by colours have an axis all the same, and numbers are drawn along them.
+    for wanted in [
+        json!({"series": "shop"}),
+        json!({"y": "sold", "series": "shop"}),
+    ] {
+        let columns = vec![
+            ("shop", ColumnKind::Text, texts(&["north"])),
+            ("sold", ColumnKind::Int64, numbers(3)),
+        ];
+        assert_eq!(
+            of(wanted, columns),
+            (json!("shop"), json!("sold"), json!("shop"))
+        );
+    }
+    let columns = vec![
+        ("sold", ColumnKind::Int64, numbers(3)),
+        ("day", ColumnKind::Date, ColumnData::I32s(vec![1])),
+    ];
+    assert_eq!(
+        of(json!({}), columns),
+        (json!("day"), json!("sold"), Value::Null)
+    );
+    // Along itself nothing is drawn.
+    let alone = output(vec![("sold", ColumnKind::Int64, numbers(3))], 1);
+    let chart = policy(ResultKind::Chart(visualization(json!({"y": "sold"}))));
+    let (message, _) = refused(&chart, &alone);
+    assert_eq!(
+        message,
+        "the query returned no column of numbers to draw along another one"
+    );
 }
