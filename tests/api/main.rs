@@ -47,6 +47,7 @@ mod operators;
 mod pages;
 mod paid_faults;
 mod postgres_source;
+mod predictions;
 mod previews;
 mod publishing;
 mod readme;
