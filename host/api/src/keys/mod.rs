@@ -21,6 +21,7 @@ use souk_domain::roles::{GrantError, Role};
 use souk_domain::time::Timestamp;
 use souk_store::keys::{self, Key, KeyCounts};
 use souk_store::{AnyConnection, Write};
+use std::borrow::Cow;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -122,7 +123,26 @@ fn check_endpoint_key(caller: &Caller, key: &Key) -> Result<(), Problem> {
     Ok(())
 }
 
-fn insufficient_role(caller: &Caller, required: Role, message: &'static str) -> Problem {
+/// A key acts in its user's name: below role 4 nobody gets another one's, or makes more of it. An endpoint's keys act for nobody.
+fn check_whose(caller: &Caller, key: &Key) -> Result<(), Problem> {
+    let is_own = key.user_id.as_ref() == caller.user();
+    if is_own || key.key_type == KeyType::Endpoint || caller.role() >= Role::Admin {
+        return Ok(());
+    }
+    let message = match &key.user_id {
+        Some(user) => format!(
+            "this key acts for the user {user}: only that user changes or rotates it, or somebody with role 4; revoke it and create one of your own"
+        ),
+        None => "this key acts for no user: somebody with role 4 changes or rotates it; revoke it and create one of your own".to_owned(),
+    };
+    Err(insufficient_role(caller, Role::Admin, message))
+}
+
+fn insufficient_role(
+    caller: &Caller,
+    required: Role,
+    message: impl Into<Cow<'static, str>>,
+) -> Problem {
     Problem::of(INSUFFICIENT_ROLE, message)
         .detail("required_role", required.level())
         .detail("role", caller.role().level())

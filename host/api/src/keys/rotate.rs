@@ -1,10 +1,10 @@
 use super::shape::KeyOut;
-use super::{check_endpoint_key, check_room, check_room_to_rotate, find, refuse};
+use super::{check_endpoint_key, check_room, check_room_to_rotate, check_whose, find, refuse};
 use crate::refusals::{CONFLICT, INVALID_STATE, PURCHASE_NOT_FOUND, ROLE_ESCALATION};
 use crate::{ApiState, Caller, CreatedOnce, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
-use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::ids::{CompanyId, KeyId, UserId};
 use souk_domain::keys::{KeySecret, KeyState};
 use souk_domain::roles::{Permission, Role};
 use souk_store::Write;
@@ -17,8 +17,9 @@ pub const OPERATION: Operation = Operation::post("rotate_key", "/companies/{comp
     .alias("/companies/{company_id}/api_keys/{api_key_id}/rotate", "rotate_api_key")
     .about("API keys", "Replace a key by a new one")
     .notes(
-        "The new key has the name, role, permissions, limit and expiry of the old one, which is deactivated after the grace period. Nobody \
-         gets more than they have: the caller needs that role and those permissions (403 `ROLE_ESCALATION`). Endpoint keys need role 3, those \
+        "The new key has the name, role, permissions, limit and expiry of the old one, which is deactivated after the grace period. It acts for the \
+         caller's user, whoever the old one acted for, and ends with that user. Nobody gets more than they have: the caller needs that role and those \
+         permissions (403 `ROLE_ESCALATION`), and role 4 for a key of another user (403 `INSUFFICIENT_ROLE`). Endpoint keys need role 3, those \
          of purchases role 2; the new key of a purchase takes the old one's place there.",
     )
     .needs(Role::DataScientist, Permission::Write)
@@ -54,6 +55,7 @@ pub async fn rotate_key(
         .write(async |write| {
             let mut old = find(write, &caller, &id).await?;
             check_endpoint_key(&caller, &old)?;
+            check_whose(&caller, &old)?;
             caller.grant().check_covers(old.grant).map_err(refuse)?;
             if let Some(purchase) = &old.purchase_id {
                 purchases::lock(write, caller.company(), purchase).await?;
@@ -75,7 +77,7 @@ pub async fn rotate_key(
             let secret = KeySecret::generate(old.key_type);
             let new = NewKey {
                 company_id: &old.company_id,
-                user_id: old.user_id.as_ref(),
+                user_id: whose(&caller, &old),
                 endpoint_id: old.endpoint_id.as_ref(),
                 purchase_id: old.purchase_id.as_ref(),
                 name: &old.name,
@@ -103,6 +105,15 @@ pub async fn rotate_key(
             })
         })
         .await
+}
+
+/// Who gets to see a key answers for it, and loses it with their user. A purchase's is its company's, and staff in another company leave a key to
+/// whom it was.
+fn whose<'a>(caller: &'a Caller, old: &'a Key) -> Option<&'a UserId> {
+    match old.purchase_id.is_some() || caller.company() != caller.payer() {
+        true => old.user_id.as_ref(),
+        false => caller.user(),
+    }
 }
 
 /// A purchase has one key: one that was rotated and lives on for its grace period is not rotated again.

@@ -1,6 +1,7 @@
 use super::shape::KeyOut;
 use super::{
-    check_future, check_may_manage, check_rate_limit, check_revival, find, invalid, refuse,
+    check_future, check_may_manage, check_rate_limit, check_revival, check_whose, find, invalid,
+    refuse,
 };
 use crate::refusals::{KEY_VALUE_IMMUTABLE, ROLE_ESCALATION};
 use crate::words;
@@ -18,7 +19,7 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{company_id}/api-keys/{api_key_id}")
     .alias("/companies/{company_id}/api_keys/{api_key_id}", "update_api_key")
     .about("API keys", "Change a key's metadata")
-    .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead.")
+    .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead. A key of another user needs role 4.")
     .needs(Role::DataScientist, Permission::Write)
     .hourly(50)
     .refuses(&[KEY_VALUE_IMMUTABLE, ROLE_ESCALATION]);
@@ -85,6 +86,7 @@ pub async fn update_key(
         .write(async |write| {
             let mut key = find(write, &caller, &id).await?;
             check_may_manage(&caller, &key)?;
+            check_whose(&caller, &key)?;
             if let Some(permissions) = body.permissions {
                 key.grant = key
                     .grant

@@ -95,3 +95,45 @@ async fn rotation_has_a_grace_period() {
         .await
         .expect(200);
 }
+
+/// A key acts in its user's name: nobody else gets one in that name or makes more of it, and who rotates another's key has one of their own.
+#[tokio::test]
+async fn nobody_gets_a_key_in_anothers_name() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let pipeline = json!({"name": "pipeline", "role_id": 2, "permissions": ["read"]});
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), pipeline)
+        .await
+        .expect(201);
+    let path = acme.path(&format!("/api-keys/{}", made.text("/data/id")));
+    let rotate = format!("{path}/rotate");
+    let mallory = world.member(&acme, 2).await;
+    let wider = json!({"permissions": ["read", "write"]});
+    for refused in [
+        world.post(&mallory.key, &rotate, json!({})).await,
+        world.patch(&mallory.key, &path, wider).await,
+    ] {
+        let refused = refused.expect_error(403, "INSUFFICIENT_ROLE");
+        assert_eq!(refused.at("/error/details/required_role"), 4);
+        let told = refused.text("/error/message");
+        assert!(told.contains(&acme.user_id), "{told}");
+    }
+    let admin = world.member(&acme, 4).await;
+    let rotated = world
+        .post(&admin.key, &rotate, json!({}))
+        .await
+        .expect(201)
+        .text("/data/key");
+    let me = world.get(&rotated, "/users/me").await.expect(200);
+    assert_eq!(me.at("/data/user/id"), &json!(admin.id));
+    // And loses it with their user.
+    world
+        .delete(&acme.key, &admin.path(&acme))
+        .await
+        .expect(204);
+    world
+        .get(&rotated, &acme.path("/credits"))
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
+}
