@@ -11,10 +11,11 @@ use crate::reading::read;
 use crate::refusals::{self, Refusal};
 use crate::schemas::{change, schema};
 use crate::spelling::spelt;
+use crate::standing::after_body;
 use crate::state::ApiState;
 use axum::extract::Request;
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future, stream};
 use http::HeaderMap;
 use http::request::Parts;
 use serde::Deserialize;
@@ -343,8 +344,8 @@ impl<M: Media> Describe for Upload<M> {
 
 impl<M: Media> Argument for Upload<M> {
     async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
-        let company = incoming.parts.extensions.get::<Caller>();
-        let pace = Pace::of(&incoming.state, company.map(Caller::payer));
+        let caller = incoming.parts.extensions.get::<Caller>().cloned();
+        let pace = Pace::of(&incoming.state, caller.as_ref().map(Caller::payer));
         let frames = std::mem::take(&mut incoming.body).into_data_stream();
         let paced = frames.then(move |frame| {
             let pace = pace.clone();
@@ -355,10 +356,22 @@ impl<M: Media> Argument for Upload<M> {
                 frame
             }
         });
+        let (state, headers) = (incoming.state.clone(), incoming.parts.headers.clone());
+        // An upload takes its time: who may not go on has sent nothing whole.
+        let end = stream::once(async move {
+            let still = after_body(&state, &headers, caller.as_ref()?).await;
+            still.err().map(|problem| Err(no_more(&problem)))
+        });
+        let body = paced.chain(end.filter_map(future::ready));
         let kind = PhantomData;
-        let body = axum::body::Body::from_stream(paced);
+        let body = axum::body::Body::from_stream(body);
         Ok(Upload { body, kind })
     }
+}
+
+fn no_more(problem: &Problem) -> axum::Error {
+    let (code, message) = (problem.code(), problem.message());
+    axum::Error::new(format!("{code}: {message}"))
 }
 
 fn json<T: ToSchema>(required: bool) -> Described {

@@ -189,28 +189,37 @@ pub async fn pass(
     })
 }
 
-/// Whether who was let in would still be: for an answer that is given in parts over a long time.
+/// Whether who was let in would still be, and as what: for a request or an answer that takes its time.
 pub(crate) async fn still_passes(
     state: &ApiState,
     headers: &HeaderMap,
     now: Timestamp,
-) -> Result<(), Problem> {
-    let gone = || Problem::invalid_key("this API key is not known here any more", None, None);
+) -> Result<Cached<Principal>, Problem> {
     let key = headers.get(KEY_HEADER).and_then(|key| key.to_str().ok());
     let principal = match (key, cookies::session(headers)) {
-        (Some(key), _) => state.principal(KeyDigest::of(key), now).await?,
-        (None, Some(Ok(token))) => state.session_principal(token.digest(), now).await?,
-        (None, _) => None,
+        (Some(key), _) => {
+            let known = state.principal(KeyDigest::of(key), now).await?;
+            known.ok_or_else(gone)?
+        }
+        (None, Some(Ok(token))) => {
+            let known = state.session_principal(token.digest(), now).await?;
+            known.ok_or_else(Problem::session_expired)?
+        }
+        (None, _) => return Err(gone()),
     };
-    let principal = principal.ok_or_else(gone)?;
     match principal.refusal(now) {
         Some(problem) => Err(problem),
         None if principal.is_suspended => Err(suspended()),
-        None => Ok(()),
+        None => Ok(principal),
     }
 }
 
-fn suspended() -> Problem {
+/// A key that was here a moment ago.
+pub(crate) fn gone() -> Problem {
+    Problem::invalid_key("this API key is not known here any more", None, None)
+}
+
+pub(crate) fn suspended() -> Problem {
     Problem::of(
         refusals::COMPANY_SUSPENDED,
         "this company is suspended; ask the platform's staff",

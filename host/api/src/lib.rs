@@ -111,6 +111,7 @@ pub mod secrets;
 pub mod sessions;
 mod settings;
 mod spelling;
+mod standing;
 mod state;
 pub mod storage_engines;
 pub mod system;

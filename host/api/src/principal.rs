@@ -195,7 +195,7 @@ impl Principal {
     }
 }
 
-fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Option<Problem> {
+pub(crate) fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Option<Problem> {
     let expires_at = key.expires_at.map(|at| at.to_string());
     match key.state(now) {
         KeyState::Deactivated => Some(Problem::deactivated_key(

@@ -5,6 +5,7 @@ use crate::operation::BODY_BYTES_MAX;
 use crate::pace::{PIECE_BYTES, Pace};
 use crate::problem::Problem;
 use crate::refusals;
+use crate::standing::after_body;
 use crate::state::ApiState;
 use crate::unwanted::discard;
 use axum::body::Body;
@@ -12,6 +13,8 @@ use bytes::Bytes;
 use http::request::Parts;
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -27,15 +30,27 @@ const NOBODYS_WITHIN: Duration = Duration::from_secs(10);
 
 const TOO_MANY: &str = "too many large bodies are on their way at once; send fewer, or faster, and try again in a moment";
 
-/// Reads a whole body, bounded by its operation.
-pub(crate) async fn read(
-    parts: &Parts,
-    mut body: Body,
-    state: &ApiState,
-) -> Result<Bytes, Problem> {
+/// Reads a whole body, bounded by its operation. Where it was waited for, its caller is looked at again: who sends it slowly may have lost meanwhile
+/// what they began with.
+pub(crate) async fn read(parts: &Parts, body: Body, state: &ApiState) -> Result<Bytes, Problem> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
+    let mut has_waited = false;
+    let mut work = pin!(whole(parts, body, state));
+    let bytes = poll_fn(|context| {
+        let done = work.as_mut().poll(context);
+        has_waited |= done.is_pending();
+        done
+    })
+    .await?;
+    if has_waited && let Some(caller) = parts.extensions.get::<Caller>() {
+        Box::pin(after_body(state, &parts.headers, caller)).await?;
+    }
+    Ok(bytes)
+}
+
+async fn whole(parts: &Parts, mut body: Body, state: &ApiState) -> Result<Bytes, Problem> {
     let caller = parts.extensions.get::<Caller>();
     let pace = || Pace::of(state, caller.map(Caller::payer));
     let tally = caller.map_or_else(|| state.nobody(), Caller::unread);
@@ -54,7 +69,10 @@ pub(crate) async fn read(
     let mut whole = Vec::new();
     // As many small pieces take as long as a large one.
     let mut unpaced = 0;
-    while let Some(frame) = next(&mut body, until).await? {
+    // What says itself that it has ended is not asked for its end, which may come a moment later.
+    while !body.is_end_stream()
+        && let Some(frame) = next(&mut body, until).await?
+    {
         let Ok(data) = frame.into_data() else {
             continue;
         };

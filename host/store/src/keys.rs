@@ -191,36 +191,58 @@ macro_rules! columns {
     };
 }
 
+/// A key with what must hold of its surroundings.
+macro_rules! known {
+    ($which:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            ", c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan, u.status AS user_status
+         FROM api_keys k
+         JOIN companies c ON c.id = k.company_id
+         LEFT JOIN users u ON u.id = k.user_id
+         WHERE ",
+            $which
+        )
+    };
+}
+
 /// The key whose secret has this digest, whatever its state.
 pub async fn by_digest(
     db: &mut AnyConnection,
     digest: &KeyDigest,
 ) -> Result<Option<KnownKey>, StoreError> {
-    let row = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        ", c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan, u.status AS user_status
-         FROM api_keys k
-         JOIN companies c ON c.id = k.company_id
-         LEFT JOIN users u ON u.id = k.user_id
-         WHERE k.digest = $1"
-    ))
-    .bind(digest.to_hex())
-    .fetch_optional(db)
-    .await?;
-    row.as_ref()
-        .map(|row| {
-            Ok(KnownKey {
-                key: from_row(row)?,
-                company_handle: row.text("company_handle")?,
-                company_status: CompanyStatus::read(&row.text("company_status")?)?,
-                company_plan: row.id("company_plan")?,
-                user_is_active: row
-                    .text_opt("user_status")?
-                    .is_none_or(|status| status == "active"),
-            })
-        })
-        .transpose()
+    let row = sqlx::query(known!("k.digest = $1"))
+        .bind(digest.to_hex())
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(known_from).transpose()
+}
+
+/// The same of a key that is known already.
+pub async fn known(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &KeyId,
+) -> Result<Option<KnownKey>, StoreError> {
+    let row = sqlx::query(known!("k.id = $1 AND k.company_id = $2"))
+        .bind(id.as_str())
+        .bind(company.as_str())
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(known_from).transpose()
+}
+
+fn known_from(row: &AnyRow) -> Result<KnownKey, StoreError> {
+    Ok(KnownKey {
+        key: from_row(row)?,
+        company_handle: row.text("company_handle")?,
+        company_status: CompanyStatus::read(&row.text("company_status")?)?,
+        company_plan: row.id("company_plan")?,
+        user_is_active: row
+            .text_opt("user_status")?
+            .is_none_or(|status| status == "active"),
+    })
 }
 
 pub async fn get(

@@ -68,6 +68,22 @@ macro_rules! columns {
     };
 }
 
+/// A session with what must hold of its surroundings. Whoever was removed has none, whatever was written of them since.
+macro_rules! known {
+    ($which:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            ", u.role, u.status AS user_status, c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan
+         FROM sessions s
+         JOIN users u ON u.id = s.user_id
+         JOIN companies c ON c.id = s.company_id
+         WHERE u.deleted_at IS NULL AND ",
+            $which
+        )
+    };
+}
+
 /// Signs a user in. Of too many sessions those go that were idle for longest.
 pub async fn insert(
     write: &mut Write,
@@ -115,35 +131,41 @@ pub async fn insert(
     Ok(session)
 }
 
-/// The session whose token has this digest, if it has not been ended; it may be over by the clock.
+/// The session whose token has this digest, if it has not been ended nor its user removed; it may be over by the clock.
 pub async fn by_digest(
     db: &mut AnyConnection,
     digest: &KeyDigest,
 ) -> Result<Option<KnownSession>, StoreError> {
-    let row = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        ", u.role, u.status AS user_status, c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan
-         FROM sessions s
-         JOIN users u ON u.id = s.user_id
-         JOIN companies c ON c.id = s.company_id
-         WHERE s.digest = $1"
-    ))
-    .bind(digest.to_hex())
-    .fetch_optional(db)
-    .await?;
-    row.as_ref()
-        .map(|row| {
-            Ok(KnownSession {
-                session: from_row(row)?,
-                role: crate::users::role(row)?,
-                user_status: UserStatus::read(&row.text("user_status")?)?,
-                company_handle: row.text("company_handle")?,
-                company_status: CompanyStatus::read(&row.text("company_status")?)?,
-                company_plan: row.id("company_plan")?,
-            })
-        })
-        .transpose()
+    let row = sqlx::query(known!("s.digest = $1"))
+        .bind(digest.to_hex())
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(known_from).transpose()
+}
+
+/// The same of a session that is known already.
+pub async fn known(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &SessionId,
+) -> Result<Option<KnownSession>, StoreError> {
+    let row = sqlx::query(known!("s.id = $1 AND s.company_id = $2"))
+        .bind(id.as_str())
+        .bind(company.as_str())
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(known_from).transpose()
+}
+
+fn known_from(row: &AnyRow) -> Result<KnownSession, StoreError> {
+    Ok(KnownSession {
+        session: from_row(row)?,
+        role: crate::users::role(row)?,
+        user_status: UserStatus::read(&row.text("user_status")?)?,
+        company_handle: row.text("company_handle")?,
+        company_status: CompanyStatus::read(&row.text("company_status")?)?,
+        company_plan: row.id("company_plan")?,
+    })
 }
 
 static LIST: List = List::new(

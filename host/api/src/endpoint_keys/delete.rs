@@ -4,6 +4,7 @@ use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
 use souk_domain::roles::{Permission, Role};
+use souk_store::companies;
 use souk_store::keys::{self, Deactivation};
 
 pub const OPERATION: Operation = Operation::delete(
@@ -23,6 +24,7 @@ pub async fn delete_endpoint_key(
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
+            companies::lock(write, caller.company()).await?;
             find(write, caller.company(), &endpoint).await?;
             find_key(write, &caller, &endpoint, &id).await?;
             let deactivation = Deactivation {

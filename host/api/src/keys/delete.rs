@@ -3,6 +3,7 @@ use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::roles::{Permission, Role};
+use souk_store::companies;
 use souk_store::keys::{self, Deactivation};
 
 pub const OPERATION: Operation = Operation::delete(
@@ -26,6 +27,7 @@ pub async fn delete_key(
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
+            companies::lock(write, caller.company()).await?;
             let key = find(write, &caller, &id).await?;
             check_may_manage(&caller, &key)?;
             let deactivation = Deactivation {

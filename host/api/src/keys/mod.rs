@@ -12,7 +12,7 @@ pub mod stats;
 pub mod update;
 
 use crate::refusals::{CONFLICT, INSUFFICIENT_ROLE, ROLE_ESCALATION, VALIDATION_ERROR};
-use crate::{Caller, FieldError, Problem, Routes};
+use crate::{Caller, FieldError, Problem, Routes, standing};
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::KeyId;
 use souk_domain::keys::{KeyType, LIVE_KEYS_MAX, NEW_KEYS_A_DAY_MAX};
@@ -43,9 +43,10 @@ async fn find(db: &mut AnyConnection, caller: &Caller, id: &KeyId) -> Result<Key
         .ok_or_else(|| Problem::not_found("API key", id.as_str()))
 }
 
-/// Refuses a key more for a company that has as many as it may have.
+/// Refuses a key more to whoever may make none any more, and for a company that has as many as it may have.
 pub(crate) async fn check_room(write: &mut Write, caller: &Caller) -> Result<(), Problem> {
     let counts = keys::counts(write, caller.company(), caller.now()).await?;
+    standing::in_write(write, caller).await?;
     if counts.live >= LIVE_KEYS_MAX {
         return Err(Problem::of(CONFLICT, full()));
     }
@@ -81,7 +82,9 @@ fn full() -> String {
 
 /// One that takes another one's place needs no room of its own.
 async fn check_room_to_rotate(write: &mut Write, caller: &Caller) -> Result<(), Problem> {
-    check_day(&keys::counts(write, caller.company(), caller.now()).await?)
+    let counts = keys::counts(write, caller.company(), caller.now()).await?;
+    standing::in_write(write, caller).await?;
+    check_day(&counts)
 }
 
 fn check_day(counts: &KeyCounts) -> Result<(), Problem> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
+use souk_store::companies;
 use souk_store::keys::{self, Deactivation};
 use utoipa::ToSchema;
 
@@ -76,6 +77,8 @@ pub async fn revoke_key(
 ) -> Result<Data<Revoked>, Problem> {
     api.db()
         .write(async |write| {
+            // What makes a key asks behind this lock whether its caller's still works.
+            companies::lock(write, caller.company()).await?;
             let key = find(write, &caller, &id).await?;
             check_may_manage(&caller, &key)?;
             let deactivation = Deactivation {

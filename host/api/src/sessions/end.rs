@@ -2,7 +2,7 @@ use super::check_may_see;
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, SessionId, UserId};
-use souk_store::sessions;
+use souk_store::{companies, sessions};
 
 pub const OPERATION: Operation = Operation::delete(
     "end_session",
@@ -20,7 +20,10 @@ pub async fn end_session(
     check_may_see(&caller, &user)?;
     let ended = api
         .db()
-        .write(async |write| sessions::end(write, &company, &user, &id).await)
+        .write(async |write| {
+            companies::lock(write, &company).await?;
+            sessions::end(write, &company, &user, &id).await
+        })
         .await?;
     match ended {
         true => Ok(Deleted),

@@ -3,7 +3,7 @@ use crate::{ApiState, Caller, Operation, OptionalBody, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::roles::{Permission, Role};
-use souk_store::sessions;
+use souk_store::{companies, sessions};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("logout", "/users/logout")
@@ -30,6 +30,7 @@ pub async fn logout(
     let all = body.all_sessions.unwrap_or(true);
     api.db()
         .write(async |write| {
+            companies::lock(write, caller.payer()).await?;
             match (all, caller.session(), caller.user()) {
                 (true, _, Some(user)) => sessions::end_all(write, user).await?,
                 (false, Some(session), _) => {

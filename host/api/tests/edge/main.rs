@@ -39,6 +39,7 @@ mod search;
 mod sessions;
 mod sign_in;
 mod spelling;
+mod standing;
 mod statements;
 mod statistics;
 mod stripe;
