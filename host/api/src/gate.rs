@@ -196,6 +196,8 @@ pub(crate) async fn still_passes(
     now: Timestamp,
 ) -> Result<Cached<Principal>, Problem> {
     let key = headers.get(KEY_HEADER).and_then(|key| key.to_str().ok());
+    // An empty one is none, as when it was let in.
+    let key = key.filter(|key| !key.is_empty());
     let principal = match (key, cookies::session(headers)) {
         (Some(key), _) => {
             let known = state.principal(KeyDigest::of(key), now).await?;
