@@ -309,7 +309,7 @@ pub struct Arrival<'a> {
 }
 
 /// Notes that a user came in: whoever was invited is active from here on. [`StoreError::Conflict`]: another user is the same one there, or it was
-/// shown before that the address is another user's.
+/// shown before that the address is another user's. [`StoreError::NotFound`]: the user was removed meanwhile.
 pub async fn arrive(
     write: &mut Write,
     user: &User,
@@ -317,11 +317,11 @@ pub async fn arrive(
     now: Timestamp,
 ) -> Result<User, StoreError> {
     let (provider, subject) = arrival.identity.unzip();
-    sqlx::query(
+    let arrived = sqlx::query(
         "UPDATE users
          SET status = 'active', email_verified = $3, auth_provider = COALESCE($4, auth_provider),
              auth_subject = COALESCE($5, auth_subject), last_login_at = $6
-         WHERE id = $1 AND company_id = $2",
+         WHERE id = $1 AND company_id = $2 AND deleted_at IS NULL",
     )
     .bind(user.id.as_str())
     .bind(user.company_id.as_str())
@@ -331,6 +331,9 @@ pub async fn arrive(
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
+    if arrived.rows_affected() == 0 {
+        return Err(StoreError::NotFound);
+    }
     write.touch(Topic::Company, &user.company_id);
     Ok(User {
         status: UserStatus::Active,

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use souk_domain::ids::{CompanyId, KeyId, UserId};
 use souk_domain::keys::{KeySecret, KeyState};
 use souk_domain::roles::{Permission, Role};
-use souk_store::Write;
 use souk_store::keys::{self, Deactivation, Key, NewKey};
-use souk_store::purchases;
+use souk_store::{Write, companies, purchases};
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -53,15 +52,10 @@ pub async fn rotate_key(
     let now = caller.now();
     api.db()
         .write(async |write| {
-            let mut old = find(write, &caller, &id).await?;
+            let old = held(write, &caller, &id).await?;
             check_endpoint_key(&caller, &old)?;
             check_whose(&caller, &old)?;
             caller.grant().check_covers(old.grant).map_err(refuse)?;
-            if let Some(purchase) = &old.purchase_id {
-                purchases::lock(write, caller.company(), purchase).await?;
-                // Another host may have rotated it while this one waited.
-                old = find(write, &caller, &id).await?;
-            }
             if old.state(now) != KeyState::Active {
                 return Err(Problem::state(
                     old.state(now).as_str(),
@@ -105,6 +99,17 @@ pub async fn rotate_key(
             })
         })
         .await
+}
+
+/// The key, which nobody else rotates or revokes until `write` ends, nor removes its user; another host may have while this one waited.
+async fn held(write: &mut Write, caller: &Caller, id: &KeyId) -> Result<Key, Problem> {
+    let key = find(write, caller, id).await?;
+    // The purchase first, as whoever gives it a new key does.
+    if let Some(purchase) = &key.purchase_id {
+        purchases::lock(write, caller.company(), purchase).await?;
+    }
+    companies::lock(write, caller.company()).await?;
+    find(write, caller, id).await
 }
 
 /// Who gets to see a key answers for it, and loses it with their user. A purchase's is its company's, and staff in another company leave a key to

@@ -106,8 +106,13 @@ async fn enter(
     let token = Token::generate();
     api.db()
         .write(async |write| {
+            let found = find(write, provider.name(), &identity, into, client.now).await?;
+            companies::lock(write, &found.company_id).await?;
+            // Whoever had the company for themselves meanwhile may have disabled or removed them.
             let user = find(write, provider.name(), &identity, into, client.now).await?;
-            companies::lock(write, &user.company_id).await?;
+            if user.id != found.id {
+                return Err(not_invited());
+            }
             if user.status == UserStatus::Disabled {
                 return Err(Problem::of(
                     USER_DISABLED,

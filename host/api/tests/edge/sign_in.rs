@@ -2,6 +2,7 @@
 
 mod codes;
 mod failures;
+mod meanwhile;
 mod tokens;
 
 use crate::browser::{Browser, token};

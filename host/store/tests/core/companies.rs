@@ -4,13 +4,15 @@ use crate::support::{company, later, roll_back, stores};
 use souk_domain::connections::Target;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
 use souk_domain::roles::Role;
+use souk_domain::sessions::Token;
 use souk_domain::time::Timestamp;
 use souk_store::connections::{self, Written};
 use souk_store::connectors::{self, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
+use souk_store::sessions::{self, NewSession};
 use souk_store::shares::{self, Taken};
 use souk_store::users::{self, UserStatus};
-use souk_store::{StoreError, companies, db};
+use souk_store::{StoreError, Write, companies, db};
 
 /// An address is once in a company, and once in all companies among those of whom it was shown that it is theirs.
 #[tokio::test]
@@ -62,8 +64,41 @@ async fn an_address_is_proven_once() {
             .write(async |write| users::remove(write, &second, now).await)
             .await
             .unwrap();
+        // Whoever was read before that does not come in any more.
+        let late = arrive(&second, true).await;
+        assert!(matches!(late, Err(StoreError::NotFound)), "{}", store.name);
         arrive(&first, true).await.unwrap();
         assert_eq!(proven().await.as_ref(), Some(&first.id), "{}", store.name);
+    }
+}
+
+/// Whoever was removed has no session, whatever was written of them since.
+#[tokio::test]
+async fn a_removed_user_has_no_session() {
+    for store in stores().await {
+        let now = db::now();
+        let founded = company(&store.db, "acme").await;
+        let (user, digest) = (&founded.user, Token::generate().digest());
+        let new = NewSession {
+            company_id: &founded.company.id,
+            user_id: &user.id,
+            auth_provider: "google",
+            address: "192.0.2.1",
+            user_agent: None,
+        };
+        roll_back(&store.db, async |write| {
+            let session = sessions::insert(write, &new, &digest, now).await.unwrap();
+            let by_id = async |write: &mut Write| {
+                let known = sessions::known(write, &session.company_id, &session.id).await;
+                known.unwrap().map(|known| known.session)
+            };
+            assert_eq!(by_id(write).await.as_ref(), Some(&session));
+            users::remove(write, user, now).await.unwrap();
+            assert_eq!(by_id(write).await, None, "{}", store.name);
+            let found = sessions::by_digest(write, &digest).await.unwrap();
+            assert!(found.is_none(), "{}", store.name);
+        })
+        .await;
     }
 }
 
