@@ -376,15 +376,17 @@ pub async fn deactivate(
     Ok(key)
 }
 
-/// Deactivates every key of an endpoint, whoever owns it.
+/// Deactivates every key of an endpoint, whoever owns it. Who did it is told to its own company and no other.
 pub async fn deactivate_of_endpoint(
     write: &mut Write,
+    seller: &CompanyId,
     endpoint: &EndpointId,
     deactivation: &Deactivation<'_>,
 ) -> Result<(), StoreError> {
     let deactivated = sqlx::query(
         "UPDATE api_keys
-         SET deactivated_at = $2, revoked_by = $3, revocation_reason = $4, reason_code = $5, updated_at = $2
+         SET deactivated_at = $2, revoked_by = CASE WHEN company_id = $6 THEN $3 END, revocation_reason = $4, reason_code = $5,
+             updated_at = $2
          WHERE endpoint_id = $1 AND (deactivated_at IS NULL OR deactivated_at > $2)
          RETURNING id, company_id",
     )
@@ -393,6 +395,7 @@ pub async fn deactivate_of_endpoint(
     .bind(deactivation.by)
     .bind(deactivation.reason)
     .bind(deactivation.reason_code)
+    .bind(seller.as_str())
     .fetch_all(&mut **write)
     .await?;
     tell_revoked(write, &deactivated, deactivation).await
@@ -493,7 +496,7 @@ fn revoked(key: &Key, deactivation: &Deactivation<'_>, now: Timestamp) -> Event 
             "key_type": key.key_type.as_str(),
             "endpoint_id": key.endpoint_id,
             "revoked_at": deactivation.at.to_string(),
-            "revoked_by": deactivation.by,
+            "revoked_by": key.revoked_by,
             "reason": deactivation.reason,
             "reason_code": deactivation.reason_code,
         }),

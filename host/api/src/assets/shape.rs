@@ -106,7 +106,8 @@ pub struct AssetOut {
     pub asset_id: String,
     pub company_id: String,
     pub company_handle: String,
-    pub user_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     #[schema(value_type = words::AssetType)]
@@ -244,7 +245,7 @@ impl Offered for AssetId {
             id: row.id.to_string(),
             company_id: row.company_id.to_string(),
             company_handle: row.company_handle,
-            user_id: row.user_id.to_string(),
+            user_id: is_owner.then(|| row.user_id.to_string()),
             connection_id: is_owner.then(|| written.connection_id.to_string()),
             sql_logic: source(SourceKind::Sql),
             function_id: source(SourceKind::Function),

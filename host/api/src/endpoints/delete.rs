@@ -33,7 +33,7 @@ pub async fn delete_endpoint(
                 reason: Some("the endpoint was archived"),
                 reason_code: Some("other"),
             };
-            keys::deactivate_of_endpoint(write, &id, &deactivation).await?;
+            keys::deactivate_of_endpoint(write, company, &id, &deactivation).await?;
             Ok(Deleted)
         })
         .await

@@ -285,7 +285,14 @@ pub const SHOWN: &[(&str, &[&str])] = &[
     ("AssetMeta", &["purchase_id", "transaction_id"]),
     (
         "Asset",
-        &["category", "sport", "unit", "price_credits", "price_usd"],
+        &[
+            "user_id",
+            "category",
+            "sport",
+            "unit",
+            "price_credits",
+            "price_usd",
+        ],
     ),
     // Not its `default`: linters take what has one for a schema, in examples too.
     ("AssetParameter", &["required"]),
@@ -355,7 +362,7 @@ pub const SHOWN: &[(&str, &[&str])] = &[
             "high_credits",
         ],
     ),
-    ("Price", &["asset_id"]),
+    ("Price", &["asset_id", "created_by"]),
     ("PriceIn", &["price_credits"]),
     ("PricePatch", &["price_credits"]),
     ("ProbeIn", &["params"]),

@@ -24,8 +24,12 @@ pub async fn active_price(
     priced: Priced,
 ) -> Result<Data<PriceOut>, Problem> {
     let mut read = api.db().read().await?;
-    priced.check_visible(&mut read, &caller).await?;
+    let is_owner = priced.check_visible(&mut read, &caller).await?;
     let price = prices::active(&mut read, priced.product.id(), caller.now()).await?;
     let price = price.ok_or_else(|| priced.no_price("active"))?;
-    Ok(Data(PriceOut::at(price, caller.now())))
+    let price = PriceOut::at(price, caller.now());
+    Ok(Data(match is_owner {
+        true => price,
+        false => price.public(),
+    }))
 }

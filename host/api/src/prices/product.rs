@@ -71,18 +71,15 @@ impl Priced {
         }
     }
 
-    /// The product must be the company's own, or published.
+    /// The product must be the company's own, or published: whether it is its own.
     pub async fn check_visible(
         &self,
         db: &mut AnyConnection,
         caller: &Caller,
-    ) -> Result<(), Problem> {
+    ) -> Result<bool, Problem> {
         match products::status(db, &self.product).await? {
-            Some((owner, status))
-                if owner == *caller.company() || status == ProductStatus::Published =>
-            {
-                Ok(())
-            }
+            Some((owner, _)) if owner == *caller.company() => Ok(true),
+            Some((_, ProductStatus::Published)) => Ok(false),
             _ => Err(self.not_found()),
         }
     }

@@ -36,7 +36,9 @@ pub struct PriceOut {
     pub effective_from: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub effective_to: Option<Timestamp>,
-    pub created_by: String,
+    /// The key or user that set it; absent for other companies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
@@ -64,9 +66,17 @@ impl PriceOut {
             is_active: price.validity.contains(now),
             effective_from: price.validity.from,
             effective_to: price.validity.to,
-            created_by: price.created_by,
+            created_by: Some(price.created_by),
             created_at: price.created_at,
             updated_at: price.updated_at,
+        }
+    }
+
+    /// For a company that may buy it.
+    pub fn public(self) -> PriceOut {
+        PriceOut {
+            created_by: None,
+            ..self
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Purchases: terms accepted, keys provisioned once.
 
-use crate::world::World;
-use serde_json::json;
+use crate::world::{Company, World};
+use serde_json::{Value, json};
 
 /// Buying an endpoint provisions its key, shown once; buying again shows what there is.
 #[tokio::test]
@@ -279,5 +279,53 @@ async fn a_rotated_key_stays_its_purchases_key() {
         let key = buyer.path(&format!("/api-keys/{id}"));
         let key = world.get(&buyer.key, &key).await.expect(200);
         assert_eq!(key.at("/data/status"), "deactivated");
+    }
+}
+
+/// Who works at a seller is not told to its buyers: neither who made or priced what they buy, nor who took it away.
+#[tokio::test]
+async fn a_sellers_people_are_its_own() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let (asset, endpoint) = (world.asset(&acme).await, world.endpoint(&acme).await);
+    for (kind, id) in [("assets", &asset), ("endpoints", &endpoint)] {
+        let prices = |of: &Company| of.path(&format!("/{kind}/{id}/prices"));
+        let price = json!({"price_credits": 2});
+        let made = world.post(&acme.key, &prices(&acme), price).await;
+        let by = made.expect(201).text("/data/created_by");
+        let active = async |of: &Company| {
+            let active = format!("{}/active", prices(of));
+            world.get(&of.key, &active).await.expect(200)
+        };
+        assert_eq!(active(&acme).await.at("/data/created_by"), &json!(by));
+        assert_eq!(active(&buyer).await.at("/data/created_by"), &Value::Null);
+    }
+    for (path, member) in [
+        (format!("/assets/{asset}"), "/data/user_id"),
+        ("/assets/search".to_owned(), "/data/0/user_id"),
+    ] {
+        let shown = async |to: &Company| world.get(&to.key, &to.path(&path)).await.expect(200);
+        assert_eq!(shown(&acme).await.at(member), &json!(acme.user_id));
+        assert_eq!(shown(&buyer).await.at(member), &Value::Null);
+    }
+
+    let own = acme.path(&format!("/endpoints/{endpoint}"));
+    let key = json!({"name": "a customer"});
+    let made = world.post(&acme.key, &format!("{own}/keys"), key).await;
+    made.expect(201);
+    let body = json!({"product_id": endpoint, "accept_terms": true});
+    let bought = world.post(&buyer.key, &buyer.path("/purchases"), body);
+    bought.await.expect(201);
+    world.delete(&acme.key, &own).await.expect(204);
+    for (company, is_told) in [(&acme, true), (&buyer, false)] {
+        let keys = company.path("/api-keys?key_type=endpoint");
+        let keys = world.get(&company.key, &keys).await.expect(200);
+        assert_eq!(keys.at("/data/0/status"), "deactivated");
+        assert_eq!(
+            keys.at("/data/0/revocation_reason"),
+            "the endpoint was archived"
+        );
+        let by = keys.at("/data/0/revoked_by");
+        assert_eq!(by.is_string(), is_told, "{by}");
     }
 }

@@ -387,8 +387,9 @@ async fn purchases_and_keys(
         at: Timestamp::from_micros(1),
         ..now
     };
-    let all =
-        async |write: &mut Write| keys::deactivate_of_endpoint(write, endpoint, &before).await;
+    let all = async |write: &mut Write| {
+        keys::deactivate_of_endpoint(write, new.seller, endpoint, &before).await
+    };
     witness.of("keys::deactivate_of_endpoint", all).await;
     assert!(others.iter().all(|other| {
         witness
