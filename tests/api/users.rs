@@ -123,6 +123,7 @@ async fn an_invitation_is_mailed() {
     }
     // Quoted-printable: a line that ends with = goes on.
     let mail = mail.replace("=\r\n", "").replace("=\n", "");
+    assert!(mail.contains("\"mailing Ltd\" invites you."), "{mail}");
     let link = mail
         .lines()
         .find(|line| line.contains("/invitation#"))

@@ -2,6 +2,7 @@
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
+use souk_domain::names::breaks_lines;
 
 /// A text of `MIN` to `MAX` characters without NUL, which no store keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,6 +35,42 @@ impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX
         let text = String::deserialize(deserializer)?;
         let wrong = || D::Error::custom(format!("must be a text of {MIN} to {MAX} characters"));
         Text::new(text).ok_or_else(wrong)
+    }
+}
+
+/// The same of one line: a name, which stands in the midst of others' texts and mails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Line<const MIN: usize, const MAX: usize>(Text<MIN, MAX>);
+
+impl<const MIN: usize, const MAX: usize> Line<MIN, MAX> {
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text: Text<MIN, MAX> = Text::new(text)?;
+        (!text.chars().any(breaks_lines)).then_some(Line(text))
+    }
+
+    pub fn into_string(self) -> String {
+        self.0.into_string()
+    }
+}
+
+impl<const MIN: usize, const MAX: usize> std::ops::Deref for Line<MIN, MAX> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Line<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || {
+            D::Error::custom(format!(
+                "must be a text of {MIN} to {MAX} characters in one line, without control characters"
+            ))
+        };
+        Line::new(text).ok_or_else(wrong)
     }
 }
 

@@ -131,7 +131,7 @@ pub use answer::{
 pub use body::{AsSent, Body, Change, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
 pub use caller::Caller;
 pub use describe::Either;
-pub use fields::{Patch, Text};
+pub use fields::{Line, Patch, Text};
 pub use finish::unreadable;
 pub use limiter::Shared as SharedLimits;
 pub use nobody::NobodysRead;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use lettre::message::{Mailbox, header::ContentType};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use souk_domain::ids::CompanyId;
+use souk_domain::names::breaks_lines;
 use tokio::sync::Semaphore;
 use url::{Host, Url};
 
@@ -20,6 +21,9 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 const UNDER_WAY_MAX: usize = 8;
 /// … and of one company, so that others' go on where a relay is slow.
 const UNDER_WAY_PER_COMPANY: usize = 2;
+
+/// Of a name: a subject has room for that.
+const NAME_CHARS_MAX: usize = 100;
 
 pub struct Mailer {
     relay: AsyncSmtpTransport<Tokio1Executor>,
@@ -101,6 +105,15 @@ impl Mailer {
     }
 }
 
+/// A name that somebody has given, as a mail of the operator's may have it: in quotes and in one line, so that it writes no header and seems no
+/// part of the text.
+pub fn quoted(name: &str) -> String {
+    let name = name.chars().filter(|letter| !breaks_lines(*letter));
+    let name = name.map(|letter| if letter == '"' { '\'' } else { letter });
+    let name: String = name.take(NAME_CHARS_MAX).collect();
+    format!("\"{name}\"")
+}
+
 /// Passwords and invitations go there: nobody may listen on the way, nor talk the relay out of TLS.
 fn check(url: &str) -> Result<(), SettingError> {
     let relay = |text: &str| SettingError::Relay(text.to_owned());
@@ -161,6 +174,15 @@ mod tests {
             assert!(!error.contains("secret"), "{error}");
         }
         assert!(Mailer::new("smtp://localhost", "nobody").is_err());
+    }
+
+    /// A name writes no header, no line and no end of its quotes, however it came to be.
+    #[test]
+    fn a_name_stays_in_its_line() {
+        let name = "Your \"account\"\r\nBcc: x@example.org\n\u{2028}\u{7f}is locked";
+        let expected = "\"Your 'account'Bcc: x@example.orgis locked\"";
+        assert_eq!(quoted(name), expected);
+        assert_eq!(quoted(&"x".repeat(300)).len(), 102);
     }
 
     /// However many are sent at once, a relay that says nothing holds two of a company and eight in all.

@@ -15,6 +15,7 @@ pub mod limits;
 pub mod markdown;
 pub mod moments;
 pub mod money;
+pub mod names;
 pub mod pages;
 pub mod parameters;
 pub mod payments;

@@ -3,7 +3,7 @@ use super::shape::{CompanyOut, UserOut};
 use crate::keys::shape::KeyOut;
 use crate::problem::both;
 use crate::refusals::SLUG_TAKEN;
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
+use crate::{ApiState, Body, Caller, CreatedOnce, Line, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::emails::EMAIL_CHARS_MAX;
@@ -27,8 +27,9 @@ pub const OPERATION: Operation = Operation::post("create_company", "/admin/compa
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyIn {
+    /// One line, without control characters.
     #[schema(value_type = String, min_length = 1, max_length = 255)]
-    name: Text<1, 255>,
+    name: Line<1, 255>,
     /// A DNS label: 1 to 63 characters of a-z, 0-9 and `-`.
     #[schema(
         min_length = 1,

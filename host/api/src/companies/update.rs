@@ -4,7 +4,7 @@ use super::shape::CompanyOut;
 use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::problem::both;
 use crate::refusals::{CONFLICT, SLUG_TAKEN};
-use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Text};
+use crate::{ApiState, Body, Caller, Data, Line, Operation, Patch, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::emails::EMAIL_CHARS_MAX;
@@ -33,8 +33,9 @@ const FORMER_HANDLES_MAX: i64 = 10;
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyPatch {
+    /// One line, without control characters.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
-    name: Option<Text<1, 255>>,
+    name: Option<Line<1, 255>>,
     /// A DNS label: 1 to 63 characters of a-z, 0-9 and `-`.
     #[schema(
         min_length = 1,

@@ -3,7 +3,7 @@ use super::{check_role, job_function, role};
 use crate::companies::shape::UserOut;
 use crate::outward::{self, Outward};
 use crate::refusals::{CONFLICT, EMAIL_TAKEN, ROLE_ESCALATION, VALIDATION_ERROR};
-use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Operation, Problem, Text};
+use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Line, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::emails::{EMAIL_CHARS_MAX, parse_email};
@@ -30,8 +30,9 @@ pub const OPERATION: Operation = Operation::post("create_user", "/companies/{com
 pub struct UserIn {
     #[schema(value_type = String, min_length = 3, max_length = 254, pattern = "^[^@ ]+@[^@ ]+$")]
     email: Text<3, EMAIL_CHARS_MAX>,
+    /// One line, without control characters.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
-    name: Option<Text<1, 255>>,
+    name: Option<Line<1, 255>>,
     #[schema(minimum = 1, maximum = 5)]
     role_id: Option<i64>,
     /// One of `GET /job-functions`.

@@ -5,6 +5,7 @@ use crate::sessions::page;
 use crate::{ApiState, Caller, DataOnce, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
+use souk_app::mail::quoted;
 use souk_domain::ids::{CompanyId, UserId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::sessions::Token;
@@ -137,6 +138,7 @@ async fn mail(
         .ask(async |db| companies::get(db, &user.company_id).await);
     let company = company.await.map_err(failed)?;
     let name = company.map(|company| company.name).unwrap_or_default();
+    let name = quoted(&name);
     let text = format!(
         "{name} invites you.\n\nOpen this link to come in. It holds once, until {}:\n\n{url}\n\nIf you do not know why you got this, ignore it.\n",
         invitation.expires_at

@@ -3,7 +3,9 @@ use crate::companies::shape::UserOut;
 use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::refusals::{INVALID_STATE, LAST_ADMINISTRATOR, ROLE_ESCALATION, VALIDATION_ERROR};
 use crate::words;
-use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text};
+use crate::{
+    ApiState, Body, Caller, Data, FieldError, Line, Operation, Patch, Path, Problem, Text,
+};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, UserId};
@@ -26,8 +28,9 @@ pub const OPERATION: Operation =
 
 #[derive(Deserialize, ToSchema)]
 pub struct UserPatch {
+    /// One line, without control characters.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
-    name: Option<Text<1, 255>>,
+    name: Option<Line<1, 255>>,
     /// `null` clears it, here and below.
     #[serde(default)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 2000, pattern = "^https?://[^ ]+$")]
@@ -109,7 +112,7 @@ fn read(body: UserPatch) -> Result<Wanted, Problem> {
     let status = body.status.and_then(|text| status(&text, &mut errors));
     match errors.is_empty() {
         true => Ok(Wanted {
-            name: body.name.map(Text::into_string),
+            name: body.name.map(Line::into_string),
             avatar_url,
             job_function_id,
             role,

@@ -439,3 +439,27 @@ async fn what_a_company_has_is_counted_and_listed() {
     let names: Vec<_> = some.at("/data").as_object().unwrap().keys().collect();
     assert_eq!(names, ["files", "truncated", "users"]);
 }
+
+/// A name is one line: it stands in the midst of others' texts, and in mails that leave under the operator's address.
+#[tokio::test]
+async fn a_name_is_one_line() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let user = acme.path(&format!("/users/{}", acme.user_id));
+    for name in ["a\nb", "a\r\nBcc: x@example.org", "a\u{2028}b", "a\u{7}"] {
+        let (alone, own) = (json!({"name": name}), acme.path(""));
+        let company = json!({"name": name, "handle": "other"});
+        let invited = json!({"name": name, "email": "ann@example.org"});
+        for refused in [
+            world
+                .post(&world.platform, "/admin/companies", company)
+                .await,
+            world.patch(&acme.key, &own, alone.clone()).await,
+            world.invite(&acme, invited).await,
+            world.patch(&acme.key, &user, alone).await,
+        ] {
+            let refused = refused.expect_error(400, "VALIDATION_ERROR");
+            assert_eq!(refused.field(), "name", "{name:?}");
+        }
+    }
+}

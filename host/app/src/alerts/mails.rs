@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::App;
 use crate::background::Background;
-use crate::mail::Mailer;
+use crate::mail::{Mailer, quoted};
 
 const POLL: Duration = Duration::from_secs(1);
 /// Sent beside each other: half of what the relay is handed at once ([`crate::mail`]), the other half is for those who wait for an answer.
@@ -42,9 +42,6 @@ const RETRIES: [Duration; 5] = [
 ];
 /// What could not be sent until then is no news any more.
 const NEWS_FOR: Duration = Duration::from_secs(86_400);
-/// Of an alert's name in a subject.
-const SUBJECT_CHARS: usize = 100;
-
 /// Sends from now on, on the current runtime, if there is a relay.
 pub fn start(app: &App) -> Background {
     let post = Post {
@@ -252,13 +249,7 @@ fn written(mail: &News<'_>) -> (String, String) {
         State::Error => "cannot be evaluated",
         State::Ok | State::Unknown => "is back to normal",
     };
-    let name: String = mail
-        .name
-        .chars()
-        .filter(|character| !character.is_control())
-        .take(SUBJECT_CHARS)
-        .collect();
-    let subject = format!("Alert \"{name}\" {is}");
+    let subject = format!("Alert {} {is}", quoted(mail.name));
     let mut text = format!("{subject}.\n\n");
     let mut line = |what: &str, value: &str| {
         text.push_str(what);
