@@ -26,6 +26,8 @@ pub struct Company {
     pub description: Option<String>,
     pub profile: Profile,
     pub status: CompanyStatus,
+    /// Why it has this status, where somebody said so.
+    pub status_reason: Option<String>,
     pub plan: Plan,
     /// The company of the platform's own staff.
     pub is_platform: bool,
@@ -90,6 +92,7 @@ pub async fn insert(
         description: company.description.map(str::to_owned),
         profile: Profile::default(),
         status: CompanyStatus::Active,
+        status_reason: None,
         plan: Plan::default(),
         is_platform: company.is_platform,
         created_at: now,
@@ -117,7 +120,8 @@ pub async fn insert(
 
 macro_rules! columns {
     () => {
-        "id, handle, name, description, website, logo_url, industry_id, country, contact_email, status, plan, is_platform, created_at, updated_at"
+        "id, handle, name, description, website, logo_url, industry_id, country, contact_email, status, status_reason, plan, is_platform, created_at,
+         updated_at"
     };
 }
 
@@ -201,7 +205,7 @@ pub async fn platform(db: &mut AnyConnection) -> Result<Option<Company>, StoreEr
     row.as_ref().map(from_row).transpose()
 }
 
-/// Writes name, description, profile, handle, status and plan of `company`, as they are now. The former handle keeps routing for 90 days.
+/// Writes name, description, profile, handle, status with its reason, and plan of `company`, as they are now. The former handle keeps routing for 90 days.
 pub async fn update(
     write: &mut Write,
     company: &Company,
@@ -217,7 +221,7 @@ pub async fn update(
     sqlx::query(
         "UPDATE companies
          SET handle = $2, name = $3, description = $4, status = $5, updated_at = $6, website = $7, logo_url = $8, industry_id = $9,
-             country = $10, contact_email = $11, plan = $12
+             country = $10, contact_email = $11, plan = $12, status_reason = $13
          WHERE id = $1",
     )
     .bind(company.id.as_str())
@@ -232,6 +236,7 @@ pub async fn update(
     .bind(company.profile.country.as_deref())
     .bind(company.profile.contact_email.as_deref())
     .bind(company.plan.as_str())
+    .bind(company.status_reason.as_deref())
     .execute(&mut **write)
     .await?;
     index_company(write, &company.id, &company.name).await?;
@@ -336,6 +341,7 @@ fn from_row(row: &AnyRow) -> Result<Company, StoreError> {
             contact_email: row.text_opt("contact_email")?,
         },
         status: CompanyStatus::read(&row.text("status")?)?,
+        status_reason: row.text_opt("status_reason")?,
         plan: row.id("plan")?,
         is_platform: row.flag("is_platform")?,
         created_at: row.time("created_at")?,

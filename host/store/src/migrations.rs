@@ -224,6 +224,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "errors of the triggered",
         include_str!("../migrations/0061_errors_of_the_triggered.sql"),
     ),
+    (
+        62,
+        "why suspended",
+        include_str!("../migrations/0062_why_suspended.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -301,6 +301,21 @@ pub async fn status(
         .transpose()
 }
 
+/// Whether others than its owner may come upon a product: it is published, by a company that is not suspended.
+pub async fn is_on_sale(db: &mut AnyConnection, product: &Product) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "SELECT p.id
+         FROM products p
+         JOIN companies c ON c.id = p.company_id AND c.status = 'active'
+         WHERE p.id = $1 AND p.product_type = $2 AND p.status = 'published'",
+    )
+    .bind(product.id())
+    .bind(product.product_type().as_str())
+    .fetch_optional(db)
+    .await?;
+    Ok(row.is_some())
+}
+
 /// The id behind a seller's company and a slug, archived products included.
 pub async fn id_by_slug<K: Kind>(
     db: &mut AnyConnection,

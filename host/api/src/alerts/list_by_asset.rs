@@ -32,7 +32,7 @@ pub async fn list_asset_alerts(
     if listed.1 == 0 {
         let found = products::get_any(&mut read, &asset).await?;
         let is_visible = found.is_some_and(|found| match found.status {
-            ProductStatus::Published => true,
+            ProductStatus::Published if !found.is_suspended => true,
             ProductStatus::Archived => false,
             _ => found.company_id == *caller.company(),
         });

@@ -10,7 +10,8 @@ pub const OPERATION: Operation =
     Operation::get("get_asset", "/companies/{company_id}/assets/{asset_id}")
         .about("Assets", "Show an asset")
         .notes(
-            "Published assets of other companies are shown without what only their owner may see.",
+            "Published assets of other companies are shown without what only their owner may see; those of a suspended company, and unpublished \
+             ones, to companies that have purchased them.",
         );
 
 /// Shows an own asset, or a foreign one that may be bought or was bought.
@@ -26,9 +27,10 @@ pub async fn get_asset(
     let is_owner = asset.company_id == *caller.company();
     let is_visible = match asset.status {
         ProductStatus::Archived => false,
-        ProductStatus::Published => true,
         _ if is_owner => true,
-        ProductStatus::Unpublished => {
+        ProductStatus::Published if !asset.is_suspended => true,
+        // What is not on sale any more stays with those who bought it.
+        ProductStatus::Published | ProductStatus::Unpublished => {
             purchases::of_product(&mut read, caller.company(), id.as_str())
                 .await?
                 .is_some()

@@ -13,6 +13,7 @@ pub mod request_usage;
 pub mod sales;
 pub mod seller_dashboard;
 pub mod set_plan;
+pub mod set_status;
 pub mod shape;
 pub mod summary;
 pub mod update;
@@ -53,6 +54,7 @@ pub fn routes() -> Routes {
             request_allocation::request_allocation,
         )
         .add(set_plan::OPERATION, set_plan::set_company_plan)
+        .add(set_status::OPERATION, set_status::set_company_status)
 }
 
 /// Whether mail can be sent there shows when it is sent.

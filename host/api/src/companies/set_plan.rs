@@ -39,6 +39,8 @@ pub async fn set_company_plan(
             Problem::invalid("plan", error.to_string())
         })?;
     let changed = api.db().write(async |write| -> Result<_, Problem> {
+        // All that a company is gets written at once: whoever suspends it meanwhile waits.
+        companies::lock(write, &id).await?;
         let company = companies::get(write, &id).await?;
         let mut company = company.ok_or_else(|| Problem::not_found("company", id.as_str()))?;
         company.plan = plan;

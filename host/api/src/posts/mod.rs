@@ -75,13 +75,12 @@ async fn check_assets(
 ) -> Result<(), Problem> {
     let mut errors = Vec::new();
     for (place, id) in assets.iter().enumerate() {
-        let found = products::status(db, &Product::Asset(id.clone())).await?;
-        let is_visible = found.is_some_and(|(company, status)| match status {
-            ProductStatus::Published => true,
-            ProductStatus::Archived => false,
-            _ => company == *caller.company(),
+        let asset = Product::Asset(id.clone());
+        let standing = products::status(db, &asset).await?;
+        let is_own = standing.is_some_and(|(company, status)| {
+            company == *caller.company() && status != ProductStatus::Archived
         });
-        if !is_visible {
+        if !is_own && !products::is_on_sale(db, &asset).await? {
             let message = format!("there is no asset \"{id}\" that this key can see");
             errors.push(FieldError::new(
                 format!("asset_ids[{place}]"),

@@ -71,16 +71,19 @@ impl Priced {
         }
     }
 
-    /// The product must be the company's own, or published: whether it is its own.
+    /// The product must be the company's own, or on sale: whether it is its own.
     pub async fn check_visible(
         &self,
         db: &mut AnyConnection,
         caller: &Caller,
     ) -> Result<bool, Problem> {
-        match products::status(db, &self.product).await? {
-            Some((owner, _)) if owner == *caller.company() => Ok(true),
-            Some((_, ProductStatus::Published)) => Ok(false),
-            _ => Err(self.not_found()),
+        let standing = products::status(db, &self.product).await?;
+        if standing.is_some_and(|(owner, _)| owner == *caller.company()) {
+            return Ok(true);
+        }
+        match products::is_on_sale(db, &self.product).await? {
+            true => Ok(false),
+            false => Err(self.not_found()),
         }
     }
 

@@ -2,6 +2,7 @@
 //! (`host/store/tests/sales.rs`); here, that they arrive as they are described.
 
 mod requests;
+mod suspensions;
 
 use crate::world::{Company, World, now};
 use serde_json::{Value, json};

@@ -74,6 +74,9 @@ async fn every_operation_that_changes_something_leaves_a_line() {
     auditor.post(key, &schema, tables("two")).await;
     let plan = format!("/admin/companies/{}/plan", seller.id);
     auditor.put(&staff, &plan, json!({"plan": "growth"})).await;
+    let status = format!("/admin/companies/{}/status", seller.id);
+    let reason = json!({"status": "active", "reason": "looked at"});
+    auditor.put(&staff, &status, reason).await;
     keys(&auditor, &seller).await;
     let endpoint = products(&auditor, &seller).await;
     purchases(&auditor, &buyer, &endpoint).await;

@@ -14,6 +14,7 @@ pub(super) const COMPANIES: Table = Table {
             ("name", AsIs),
             ("description", AsIs),
             ("status", AsIs),
+            ("status_reason", AsIs),
             ("plan", AsIs),
             ("is_platform", Flag),
             ("website", AsIs),
