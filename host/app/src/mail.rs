@@ -179,8 +179,8 @@ mod tests {
     /// A name writes no header, no line and no end of its quotes, however it came to be.
     #[test]
     fn a_name_stays_in_its_line() {
-        let name = "Your \"account\"\r\nBcc: x@example.org\n\u{2028}\u{7f}is locked";
-        let expected = "\"Your 'account'Bcc: x@example.orgis locked\"";
+        let name = "Your \"account\"\r\nBcc: x@example.org\n\u{2028}\u{7f} is locked";
+        let expected = "\"Your 'account'Bcc: x@example.org is locked\"";
         assert_eq!(quoted(name), expected);
         assert_eq!(quoted(&"x".repeat(300)).len(), 102);
     }
