@@ -191,19 +191,14 @@ macro_rules! columns {
     };
 }
 
-/// A key with what must hold of its surroundings.
-macro_rules! known {
-    ($which:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            ", c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan, u.status AS user_status
+/// What must hold of a key's surroundings, and from where all of it is read.
+macro_rules! surroundings {
+    () => {
+        ", c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan, u.status AS user_status
          FROM api_keys k
          JOIN companies c ON c.id = k.company_id
          LEFT JOIN users u ON u.id = k.user_id
-         WHERE ",
-            $which
-        )
+         WHERE "
     };
 }
 
@@ -212,10 +207,15 @@ pub async fn by_digest(
     db: &mut AnyConnection,
     digest: &KeyDigest,
 ) -> Result<Option<KnownKey>, StoreError> {
-    let row = sqlx::query(known!("k.digest = $1"))
-        .bind(digest.to_hex())
-        .fetch_optional(db)
-        .await?;
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        surroundings!(),
+        "k.digest = $1"
+    ))
+    .bind(digest.to_hex())
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(known_from).transpose()
 }
 
@@ -225,11 +225,16 @@ pub async fn known(
     company: &CompanyId,
     id: &KeyId,
 ) -> Result<Option<KnownKey>, StoreError> {
-    let row = sqlx::query(known!("k.id = $1 AND k.company_id = $2"))
-        .bind(id.as_str())
-        .bind(company.as_str())
-        .fetch_optional(db)
-        .await?;
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        surroundings!(),
+        "k.id = $1 AND k.company_id = $2"
+    ))
+    .bind(id.as_str())
+    .bind(company.as_str())
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(known_from).transpose()
 }
 

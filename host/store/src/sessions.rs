@@ -68,19 +68,14 @@ macro_rules! columns {
     };
 }
 
-/// A session with what must hold of its surroundings. Whoever was removed has none, whatever was written of them since.
-macro_rules! known {
-    ($which:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            ", u.role, u.status AS user_status, c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan
+/// What must hold of a session's surroundings, and from where all of it is read. Whoever was removed has none, whatever was written of them since.
+macro_rules! surroundings {
+    () => {
+        ", u.role, u.status AS user_status, c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan
          FROM sessions s
          JOIN users u ON u.id = s.user_id
          JOIN companies c ON c.id = s.company_id
-         WHERE u.deleted_at IS NULL AND ",
-            $which
-        )
+         WHERE u.deleted_at IS NULL AND "
     };
 }
 
@@ -136,10 +131,15 @@ pub async fn by_digest(
     db: &mut AnyConnection,
     digest: &KeyDigest,
 ) -> Result<Option<KnownSession>, StoreError> {
-    let row = sqlx::query(known!("s.digest = $1"))
-        .bind(digest.to_hex())
-        .fetch_optional(db)
-        .await?;
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        surroundings!(),
+        "s.digest = $1"
+    ))
+    .bind(digest.to_hex())
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(known_from).transpose()
 }
 
@@ -149,11 +149,16 @@ pub async fn known(
     company: &CompanyId,
     id: &SessionId,
 ) -> Result<Option<KnownSession>, StoreError> {
-    let row = sqlx::query(known!("s.id = $1 AND s.company_id = $2"))
-        .bind(id.as_str())
-        .bind(company.as_str())
-        .fetch_optional(db)
-        .await?;
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        surroundings!(),
+        "s.id = $1 AND s.company_id = $2"
+    ))
+    .bind(id.as_str())
+    .bind(company.as_str())
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(known_from).transpose()
 }
 
