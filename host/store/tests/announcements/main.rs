@@ -64,6 +64,7 @@ const CACHED: &[Cached] = &[
             "name",
             "description",
             "status",
+            "status_reason",
             "updated_at",
             "website",
             "logo_url",
