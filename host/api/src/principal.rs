@@ -5,7 +5,7 @@
 
 use crate::allotments::Allotment;
 use crate::limiter::Buckets;
-use crate::problem::Problem;
+use crate::problem::{NextKey, Problem};
 use crate::unread::Tally;
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, EndpointId, SessionId, UserId};
@@ -201,16 +201,27 @@ pub(crate) fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Optio
         KeyState::Deactivated => Some(Problem::deactivated_key(
             key.id.as_str(),
             key.deactivated_at,
-            key.purchase_id.is_some(),
+            next_key(key),
         )),
         KeyState::Expired => Some(Problem::invalid_key(
             "this API key has expired; create a new one",
             Some(key.id.as_str()),
             expires_at,
         )),
-        KeyState::Active if !user_is_active => {
-            Some(Problem::deactivated_key(key.id.as_str(), None, false))
-        }
+        KeyState::Active if !user_is_active => Some(Problem::deactivated_key(
+            key.id.as_str(),
+            None,
+            NextKey::Created,
+        )),
         KeyState::Active => None,
+    }
+}
+
+/// Other reasons were written for the key's company, and are not told to whoever found the key.
+fn next_key(key: &Key) -> NextKey {
+    match &key.purchase_id {
+        _ if key.is_of_archived_endpoint() => NextKey::Nowhere,
+        Some(_) => NextKey::Bought,
+        None => NextKey::Created,
     }
 }

@@ -13,6 +13,7 @@ pub use souk_domain::fields::FieldError;
 use souk_domain::fields::FieldErrors;
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
+use souk_store::keys::ENDPOINT_ARCHIVED;
 use std::borrow::Cow;
 
 /// A refusal in the shape of the error envelope: `{"error": {"code", "message", "details"}}`.
@@ -30,6 +31,32 @@ struct Inner {
     cause: Option<Cow<'static, str>>,
     /// It is the store that fails, and with it every request that needs it.
     is_stores: bool,
+}
+
+/// Where whoever calls with a deactivated key gets another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextKey {
+    /// By creating one.
+    Created,
+    /// The key came with a purchase of its company, and so does the next one.
+    Bought,
+    /// The endpoint was archived by its seller.
+    Nowhere,
+}
+
+impl NextKey {
+    fn told(self) -> Cow<'static, str> {
+        match self {
+            NextKey::Created => refusals::API_KEY_DEACTIVATED.message.into(),
+            NextKey::Bought => {
+                "this endpoint key has been deactivated; accept the terms of its product again (POST …/purchases) and your company gets a new one".into()
+            }
+            NextKey::Nowhere => format!(
+                "this endpoint key has been deactivated: {ENDPOINT_ARCHIVED}, and no other key reads it; look for another product (GET /marketplace/products)"
+            )
+            .into(),
+        }
+    }
 }
 
 /// What two checks of a request have read, or all that they find wrong with its fields.
@@ -228,21 +255,18 @@ impl Problem {
         .header(header::SET_COOKIE, crate::cookies::FORGET)
     }
 
-    /// `is_bought`: an endpoint key that came with a purchase.
     pub fn deactivated_key(
         key_id: &str,
         deactivated_at: Option<Timestamp>,
-        is_bought: bool,
+        next: NextKey,
     ) -> Problem {
-        let message = match is_bought {
-            false => refusals::API_KEY_DEACTIVATED.message,
-            true => {
-                "this endpoint key has been deactivated; accept the terms of its product again (POST …/purchases) and your company gets a new one"
-            }
-        };
-        Problem::of(refusals::API_KEY_DEACTIVATED, message)
+        let problem = Problem::of(refusals::API_KEY_DEACTIVATED, next.told())
             .detail("key_id", key_id)
-            .detail("deactivated_at", deactivated_at.map(|at| at.to_string()))
+            .detail("deactivated_at", deactivated_at.map(|at| at.to_string()));
+        match next {
+            NextKey::Created | NextKey::Bought => problem,
+            NextKey::Nowhere => problem.detail("reason", ENDPOINT_ARCHIVED),
+        }
     }
 
     // 402

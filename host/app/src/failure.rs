@@ -34,6 +34,9 @@ pub enum Cause {
     /// There is no such product, or this company may not know of it.
     #[error("there is no such product")]
     NotFound,
+    /// This company has bought it.
+    #[error("the product was archived by its seller")]
+    Archived,
     #[error("{} parameters are not valid", .0.len())]
     Parameters(Vec<FieldError>),
     /// The buyer's purchase is not active any more.

@@ -33,7 +33,7 @@ pub enum Purpose {
 /// Whether `company` may run this product now. An unpublished one stays with those who bought it.
 pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<(), Cause> {
     let is_offered = match sold.status {
-        ProductStatus::Archived => false,
+        ProductStatus::Archived => return Err(gone(app, sold, company).await?),
         _ if sold.is_owner(company) => return Ok(()),
         ProductStatus::Draft => false,
         ProductStatus::Published => true,
@@ -44,6 +44,15 @@ pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<()
         true => Ok(()),
         false => Err(Cause::NotFound),
     }
+}
+
+/// Whoever has bought what is archived is told so; to others it was never there.
+async fn gone(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<Cause, Cause> {
+    let has_bought = settle::has_purchase(app, company, sold.product.id()).await?;
+    Ok(match has_bought {
+        true => Cause::Archived,
+        false => Cause::NotFound,
+    })
 }
 
 /// A larger answer stays in memory until it is read: there must be room for it before it is paid for.

@@ -68,7 +68,7 @@ pub(crate) async fn entitlement(
         .await
 }
 
-/// Whether an unpublished product stays usable for this company.
+/// Whether this company has bought a product: an unpublished one stays usable for it, and of an archived one it is told.
 pub(crate) async fn has_purchase(
     app: &App,
     company: &CompanyId,

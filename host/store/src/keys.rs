@@ -17,6 +17,9 @@ use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+/// Why the keys of an endpoint end that its seller archives. Whoever still calls with one is told: no other key reads that endpoint.
+pub const ENDPOINT_ARCHIVED: &str = "the endpoint was archived by its seller";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub id: KeyId,
@@ -54,6 +57,11 @@ pub struct Key {
 impl Key {
     pub fn state(&self, now: Timestamp) -> KeyState {
         KeyState::at(now, self.expires_at, self.deactivated_at)
+    }
+
+    /// It ended with its endpoint.
+    pub fn is_of_archived_endpoint(&self) -> bool {
+        self.endpoint_id.is_some() && self.revocation_reason.as_deref() == Some(ENDPOINT_ARCHIVED)
     }
 
     /// `sk_****` or `ep_****` and the last four characters.

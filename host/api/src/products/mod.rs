@@ -1,5 +1,6 @@
 //! What assets and endpoints have in common for whoever sells them. Their operations are in `assets` and `endpoints`, and thin.
 
+pub mod archive;
 pub mod change;
 pub mod check;
 pub mod labels;

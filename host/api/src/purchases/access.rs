@@ -10,6 +10,7 @@ use souk_domain::ids::{CompanyId, EndpointId, PurchaseId};
 use souk_domain::keys::KeyState;
 use souk_domain::products::{ProductStatus, ProductType};
 use souk_domain::roles::{Permission, Role};
+use souk_store::keys::ENDPOINT_ARCHIVED;
 use souk_store::purchases::{Purchase, PurchaseStatus};
 use souk_store::{Write, keys, products, purchases};
 use utoipa::ToSchema;
@@ -68,8 +69,7 @@ pub(super) async fn regain(
     let found = products::get_any(write, &endpoint)
         .await?
         .filter(|endpoint| endpoint.status != ProductStatus::Archived);
-    let found =
-        found.ok_or_else(|| Problem::state("archived", "the endpoint is not offered any more"))?;
+    let found = found.ok_or_else(|| Problem::state("archived", ENDPOINT_ARCHIVED))?;
     let (purchase, once, masked) =
         provision(write, caller, purchase, &endpoint, &found.written.name).await?;
     let answer = CreatedOnce {

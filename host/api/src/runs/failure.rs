@@ -136,6 +136,9 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause, owner: boo
     }
     match cause {
         Cause::NotFound => Problem::not_found(resource, id),
+        Cause::Archived => Problem::not_found(resource, id).worded(format!(
+            "this {resource} was archived by its seller, and nobody can call it any more; look for another product (GET /marketplace/products)"
+        )),
         Cause::Parameters(errors) => Problem::fields(INVALID_PARAMETER, errors),
         Cause::NotEntitled { status } => Problem::of(
             NOT_ENTITLED,

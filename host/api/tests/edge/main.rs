@@ -3,6 +3,7 @@
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
 mod alerts;
+mod archived;
 mod audit;
 #[path = "../../../../tests/src/audited.rs"]
 mod audited;
