@@ -293,3 +293,35 @@ async fn a_table_that_is_not_there_is_named() {
         refused.expect_error(409, "INVALID_STATE");
     }
 }
+
+/// What is archived keeps its slug, and a seller who wants it again is told what has it: lists leave it out.
+#[tokio::test]
+async fn an_archived_endpoint_keeps_its_slug() {
+    let league = league().await;
+    let seller = &league.seller;
+    let slug = unique("kept");
+    let body = |slug: &str| {
+        json!({"connection_id": league.connection, "name": "matches", "slug": slug,
+            "source": {"schema": "public", "table": "matches"}, "fields": [{"name": "id"}]})
+    };
+    let endpoint = seller.endpoint(&league.connection, body(&slug)).await;
+    let create = async || {
+        let path = seller.path("/endpoints");
+        let refused = seller.client.post(&path, body(&slug)).await;
+        let refused = refused.expect_error(409, "SLUG_TAKEN");
+        refused.text("/error/message")
+    };
+    let taken = format!("the company has an endpoint with the slug \"{slug}\"; choose another");
+    assert_eq!(create().await, taken);
+    let path = seller.path(&format!("/endpoints/{endpoint}"));
+    seller.client.delete(&path).await.expect(204);
+    let kept = format!("an archived endpoint has the slug \"{slug}\" and keeps it; choose another");
+    assert_eq!(create().await, kept);
+    let other = seller
+        .endpoint(&league.connection, body(&unique("other")))
+        .await;
+    let path = seller.path(&format!("/endpoints/{other}"));
+    let renamed = seller.client.patch(&path, json!({"slug": slug})).await;
+    let refused = renamed.expect_error(409, "SLUG_TAKEN");
+    assert_eq!(refused.text("/error/message"), kept);
+}

@@ -1,7 +1,7 @@
 //! Creating, changing and unpublishing.
 
 use super::{Offered, changed, check, credits, find, price, show, show_at, slug_taken};
-use crate::refusals::CONFLICT;
+use crate::refusals::{CONFLICT, SLUG_TAKEN};
 use crate::runs::{Params, unpublished};
 use crate::{ApiState, Caller, Created, Data, Problem, json};
 use serde_json::{Map, Value};
@@ -48,7 +48,7 @@ pub async fn create<K: Offered>(
             let inserted = products::insert(write, &id, company, &user, &written, now).await;
             is_taken = matches!(inserted, Err(StoreError::Conflict));
             if is_taken {
-                return Err(slug_taken::<K>(&written.slug));
+                return Err(Problem::of(SLUG_TAKEN, SLUG_TAKEN.message));
             }
             inserted?;
             if let Some(credits) = credits {
@@ -63,6 +63,7 @@ pub async fn create<K: Offered>(
                 attempt += 1;
                 written.slug = slugs::numbered(&slug, attempt);
             }
+            Err(_) if is_taken => return Err(slug_taken::<K>(api, caller, &written.slug).await?),
             Err(error) => return Err(error),
         }
     };
@@ -113,8 +114,10 @@ pub async fn update<K: Offered>(
     let sample = tested.as_ref().and_then(|tested| tested.sample.as_deref());
 
     // It holds from now: while a test ran, what was paid was the price before, and what was served the definition before.
-    api.db()
-        .write(async |write| {
+    let mut is_taken = false;
+    let saved = api
+        .db()
+        .write(async |write| -> Result<Data<K::Out>, Problem> {
             let (company, read_at) = (caller.company(), before.updated_at);
             let now = api.app().clock.now();
             let updated_at = later(read_at, now);
@@ -122,7 +125,10 @@ pub async fn update<K: Offered>(
             match updated.await {
                 Ok(true) => {}
                 Ok(false) => return Err(changed::<K>()),
-                Err(StoreError::Conflict) => return Err(slug_taken::<K>(&written.slug)),
+                Err(StoreError::Conflict) => {
+                    is_taken = true;
+                    return Err(Problem::of(SLUG_TAKEN, SLUG_TAKEN.message));
+                }
                 Err(error) => return Err(error.into()),
             }
             if let Some(sample) = sample {
@@ -132,8 +138,11 @@ pub async fn update<K: Offered>(
                 price::set(write, caller, id.as_ref(), credits, now).await?;
             }
             show_at(write, caller, id, now).await.map(Data)
-        })
-        .await
+        });
+    match saved.await {
+        Err(_) if is_taken => Err(slug_taken::<K>(api, caller, &written.slug).await?),
+        saved => saved,
+    }
 }
 
 /// Tests what a change would leave of a product on the market, and refuses it as a publication would. Buyers are served what was, until it is saved.

@@ -17,6 +17,7 @@ use souk_app::failure::Failure;
 use souk_app::products::{self as app, Sells, Snapshot};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::Credits;
+use souk_domain::products::ProductStatus;
 use souk_domain::time::Timestamp;
 use souk_store::prices::{self, Price};
 use souk_store::products::{self, Kind, Row, Tested, Written};
@@ -131,10 +132,26 @@ pub fn not_found<K: Kind>(id: &K) -> Problem {
     Problem::not_found(K::TYPE.as_str(), id.as_ref())
 }
 
-fn slug_taken<K: Kind>(slug: &str) -> Problem {
+/// Why a product cannot have this slug. Looked up behind the transaction that found out, in which PostgreSQL answers nothing more.
+async fn slug_taken<K: Kind>(
+    api: &ApiState,
+    caller: &Caller,
+    slug: &str,
+) -> Result<Problem, Problem> {
+    let mut read = api.db().read().await?;
+    let holder = products::id_by_slug::<K>(&mut read, caller.company(), slug).await?;
+    let status = match holder {
+        Some(id) => products::status(&mut read, &id.product()).await?,
+        None => None,
+    };
     let kind = K::TYPE.as_str();
-    let message = format!("the company has an {kind} with the slug \"{slug}\"; choose another");
-    Problem::of(SLUG_TAKEN, message)
+    let message = match status {
+        Some((_, ProductStatus::Archived)) => {
+            format!("an archived {kind} has the slug \"{slug}\" and keeps it; choose another")
+        }
+        _ => format!("the company has an {kind} with the slug \"{slug}\"; choose another"),
+    };
+    Ok(Problem::of(SLUG_TAKEN, message))
 }
 
 fn changed<K: Kind>() -> Problem {
