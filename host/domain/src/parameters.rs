@@ -361,18 +361,29 @@ pub fn bind(
             Err(error) => errors.push(error),
         }
     }
+    let mut are_told = false;
     for (name, _) in given
         .iter()
         .filter(|(name, _)| !parameters.iter().any(|parameter| parameter.name == *name))
     {
         let shown: String = name.chars().take(63).collect();
-        errors.add(
-            format!("params.{shown}"),
-            "unknown",
-            "is not a parameter of this product",
-        );
+        let mut message = "is not a parameter of this product".to_owned();
+        // Once: they may be three kilobytes, and a hundred names may be wrong.
+        if !std::mem::replace(&mut are_told, true) {
+            message.push_str(&known(parameters));
+        }
+        errors.add(format!("params.{shown}"), "unknown", message);
     }
     errors.or(values)
+}
+
+/// What there is instead of a parameter that nobody knows.
+fn known(parameters: &[Parameter]) -> String {
+    let names: Vec<&str> = parameters.iter().map(Parameter::name).collect();
+    match names.is_empty() {
+        true => ", which takes none".to_owned(),
+        false => format!(", which takes {}", names.join(", ")),
+    }
 }
 
 /// Reads one value as `kind`.

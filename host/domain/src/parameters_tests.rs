@@ -124,6 +124,23 @@ fn very_many_values_are_refused_at_once() {
     assert_eq!(named.len(), GIVEN_MAX + 1);
 }
 
+/// A name that is not known is told with those that are, once and however many are wrong.
+#[test]
+fn an_unknown_name_is_told_with_the_known_ones() {
+    let given = [("saison", Raw::Integer(1)), ("team", Raw::Null)];
+    let told = |parameters: &[Parameter]| -> Vec<String> {
+        let refused = bind(parameters, &given).unwrap_err().into_iter();
+        let unknown = refused.filter(|error| error.code == "unknown");
+        unknown.map(|error| error.message).collect()
+    };
+    let known = [define("season", "integer"), define("club", "string")];
+    let unknown = "is not a parameter of this product";
+    let first = format!("{unknown}, which takes season, club");
+    assert_eq!(told(&known), [first.as_str(), unknown]);
+    let first = format!("{unknown}, which takes none");
+    assert_eq!(told(&[]), [first.as_str(), unknown]);
+}
+
 #[test]
 fn null_only_where_not_required() {
     let mut optional = definition("p", "integer");
