@@ -1,5 +1,6 @@
 //! The marketplace: products as buyers meet them.
 
+pub mod details;
 pub mod get;
 pub mod list;
 pub mod preview;

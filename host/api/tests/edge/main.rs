@@ -32,6 +32,7 @@ mod plans;
 mod posts;
 mod predictions;
 mod prices;
+mod product_details;
 mod provider;
 mod purchases;
 mod reference;

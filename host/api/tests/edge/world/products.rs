@@ -61,6 +61,14 @@ impl World {
 
     /// A published endpoint, straight in the store.
     pub async fn endpoint(&self, company: &Company) -> String {
+        self.endpoint_with(company, |_| {}).await
+    }
+
+    pub async fn endpoint_with(
+        &self,
+        company: &Company,
+        change: impl FnOnce(&mut Written<EndpointDetails>),
+    ) -> String {
         let id = EndpointId::generate();
         let details = EndpointDetails {
             source_schema: None,
@@ -73,10 +81,11 @@ impl World {
             default_limit: 100,
             max_limit: 1000,
         };
-        let written = Written {
+        let mut written = Written {
             allow_ai_training: false,
             ..written(&id, "an endpoint", details)
         };
+        change(&mut written);
         self.publish(company, &id, &written).await;
         id.to_string()
     }
