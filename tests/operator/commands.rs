@@ -54,6 +54,18 @@ async fn a_running_host_is_operated_by_commands() {
         booked.starts_with("ID ") && booked.contains("grant"),
         "{booked}"
     );
+    let path = format!("/companies/{id}/credits/top-ups");
+    let once = [("idempotency-key", "top-up")];
+    let begun = host.client(&key);
+    let begun = begun.post_with(&path, &once, json!({"credits": 40})).await;
+    begun.expect(201);
+    let waiting = ["credits", "top-ups", "--status", "pending", "--json"];
+    let waiting = host.operate(&waiting).await.ok().json();
+    assert_eq!(waiting[0]["company_id"], *id, "{waiting}");
+    let top_up = waiting[0]["id"].as_str().expect("an id");
+    let settle = ["credits", "settle", top_up, "statement 7, line 3"];
+    let settled = host.operate(&settle).await.ok().out;
+    assert!(settled.contains("settled"), "{settled}");
     let books = host.operate(&["reconcile", "--json"]).await.ok().json();
     assert_eq!(books["balanced"], true);
 

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::client::{At, AtMost, Client, OfCompany};
+use super::client::{At, AtMost, Client, OfCompany, segment};
 use super::output::{self, Column};
 
 #[derive(Subcommand)]
@@ -35,6 +35,24 @@ pub enum Credits {
         idempotency_key: Option<String>,
         #[command(flatten)]
         of: OfCompany,
+        #[command(flatten)]
+        at: At,
+    },
+    /// List the top-ups of all companies, newest first. Needs role 5.
+    TopUps {
+        /// `pending`, `settled` or `failed` only.
+        #[arg(long)]
+        status: Option<String>,
+        #[command(flatten)]
+        at_most: AtMost,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Say that the money of a top-up has arrived. Needs role 5.
+    Settle {
+        top_up: String,
+        /// By what to find the payment again: the line of a bank statement, say.
+        reference: String,
         #[command(flatten)]
         at: At,
     },
@@ -72,6 +90,16 @@ const GRANTED: &[Column] = &[
     ("COMPANY", "/company_id"),
     ("CREDITS", "/amount_credits"),
     ("BALANCE AFTER", "/balance_after_credits"),
+];
+
+const TOP_UP: &[Column] = &[
+    ("ID", "/id"),
+    ("COMPANY", "/company_id"),
+    ("CREDITS", "/credits"),
+    ("USD", "/amount_usd"),
+    ("PROVIDER", "/provider"),
+    ("STATUS", "/status"),
+    ("CREATED", "/created_at"),
 ];
 
 const BOOKS: &[Column] = &[
@@ -116,16 +144,35 @@ pub async fn run(command: Credits) -> Result<()> {
             };
             output::one(at.json, GRANTED, &granted)
         }
+        Credits::TopUps {
+            status,
+            at_most,
+            at,
+        } => {
+            let path = match &status {
+                Some(status) => format!("/admin/top-ups?status={}", segment(status)),
+                None => "/admin/top-ups".to_owned(),
+            };
+            let top_ups = Client::new(&at)?.list(&path, at_most.limit).await?;
+            output::some(at.json, TOP_UP, &top_ups)
+        }
+        Credits::Settle {
+            top_up,
+            reference,
+            at,
+        } => {
+            let path = format!("/admin/top-ups/{}/settle", segment(&top_up));
+            let settle = json!({"reference": reference});
+            let settled = Client::new(&at)?.post(&path, &settle).await?;
+            output::one(at.json, TOP_UP, &settled)
+        }
     }
 }
 
 pub async fn reconcile(command: Reconcile) -> Result<()> {
     let client = Client::new(&command.at)?;
     let path = match &command.date {
-        Some(date) => format!(
-            "/admin/ledger/reconciliation?date={}",
-            super::client::segment(date)
-        ),
+        Some(date) => format!("/admin/ledger/reconciliation?date={}", segment(date)),
         None => "/admin/ledger/reconciliation".to_owned(),
     };
     let books = client.get(&path).await?;

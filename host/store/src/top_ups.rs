@@ -246,6 +246,25 @@ pub async fn list(
     LIST.fetch(db, part, bind, from_row).await
 }
 
+static OF_ALL: List = List::new(
+    columns!(),
+    "FROM top_ups WHERE (CAST($1 AS TEXT) IS NULL OR status = $1)",
+    "created_at DESC, id",
+    1,
+);
+
+/// The top-ups of all companies, newest first, for staff.
+pub async fn list_all(
+    db: &mut AnyConnection,
+    status: Option<TopUpStatus>,
+    part: Part,
+) -> Result<Listed<TopUp>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(status.map(TopUpStatus::as_str));
+    };
+    OF_ALL.fetch(db, part, bind, from_row).await
+}
+
 /// What the company is told.
 fn told(top_up: &TopUp, now: Timestamp) -> Event {
     Event {

@@ -1,8 +1,9 @@
-//! Top-ups: a company buys credits. Its provider's events come in at [`payments`](crate::payments).
+//! Top-ups: a company buys credits; and for platform staff, the list of what waits for its money. A provider's events come in at [`payments`](crate::payments).
 
 pub mod create;
 pub mod get;
 pub mod list;
+pub mod list_all;
 pub mod settle;
 pub mod shape;
 
@@ -16,6 +17,7 @@ pub fn routes() -> Routes {
         .add(create::OPERATION, create::create_top_up)
         .add(list::OPERATION, list::list_top_ups)
         .add(get::OPERATION, get::get_top_up)
+        .add(list_all::OPERATION, list_all::list_all_top_ups)
         .add(settle::OPERATION, settle::settle_top_up)
 }
 

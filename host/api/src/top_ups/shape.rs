@@ -5,7 +5,7 @@ use crate::money::usd;
 use crate::words;
 use serde::Serialize;
 use serde_json::Number;
-use souk_domain::ids::TopUpId;
+use souk_domain::ids::{CompanyId, TopUpId};
 use souk_domain::time::Timestamp;
 use souk_store::top_ups::{TopUp, TopUpStatus};
 use utoipa::ToSchema;
@@ -15,6 +15,8 @@ use utoipa::ToSchema;
 pub struct TopUpOut {
     #[schema(value_type = String)]
     pub id: TopUpId,
+    #[schema(value_type = String)]
+    pub company_id: CompanyId,
     #[schema(minimum = 0)]
     pub credits: i64,
     #[schema(value_type = Usd)]
@@ -38,6 +40,7 @@ impl From<TopUp> for TopUpOut {
         let is_pending = top_up.status == TopUpStatus::Pending;
         TopUpOut {
             id: top_up.id,
+            company_id: top_up.company_id,
             credits: top_up.credits.get(),
             amount_usd: usd(top_up.credits.cents()),
             status: top_up.status.as_str(),

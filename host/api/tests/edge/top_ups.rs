@@ -229,6 +229,52 @@ async fn staff_settles_bank_transfers() {
     world.assert_books().await;
 }
 
+/// Staff sees which top-ups of all companies wait, and whose they are; nobody else does.
+#[tokio::test]
+async fn staff_sees_which_top_ups_wait() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let mut begun = Vec::new();
+    for company in [&acme, &other] {
+        let made = buy(&world, company, "one").await.expect(201);
+        begun.push(made.text("/data/id"));
+    }
+    let listed = async |query: &str| {
+        let path = format!("/admin/top-ups{query}");
+        let listed = world.get(&world.platform, &path).await.expect(200);
+        let rows = listed.at("/data").as_array().unwrap().iter();
+        let text = |row: &Value, member: &str| row[member].as_str().unwrap().to_owned();
+        let mut rows: Vec<(String, String)> = rows
+            .map(|row| (text(row, "id"), text(row, "company_id")))
+            .collect();
+        rows.sort();
+        assert_eq!(listed.at("/meta/total"), rows.len());
+        rows
+    };
+    let row = |place: usize, company: &Company| (begun[place].clone(), company.id.clone());
+    let mut both = vec![row(0, &acme), row(1, &other)];
+    both.sort();
+    assert_eq!(listed("?status=pending").await, both);
+    let settle = format!("/admin/top-ups/{}/settle", begun[0]);
+    let reference = json!({"reference": "statement 7, line 3"});
+    world
+        .post(&world.platform, &settle, reference)
+        .await
+        .expect(200);
+    assert_eq!(listed("?status=pending").await, [row(1, &other)]);
+    assert_eq!(listed("?status=settled").await, [row(0, &acme)]);
+    assert!(listed("?status=failed").await.is_empty());
+    assert_eq!(listed("").await, both);
+    world
+        .get(&acme.key, "/admin/top-ups?status=pending")
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
+    world
+        .get(&world.platform, "/admin/top-ups?status=open")
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+}
+
 /// In the demo a top-up is paid at once, and a repeated request is paid once.
 #[tokio::test]
 async fn play_money_is_there_at_once() {
