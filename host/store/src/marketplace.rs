@@ -1,4 +1,5 @@
-//! What is on sale: published assets and endpoints of companies in good standing, with the price that holds and what the reader has of them.
+//! What is on sale: published assets and endpoints of companies in good standing, with the price that holds and what the reader has of them; and
+//! what became of those that were bought.
 
 use crate::bulk::Bulk;
 use crate::error::StoreError;
@@ -7,7 +8,7 @@ use crate::lists::{Listed, Part};
 use crate::search::{self, Order, Wanted};
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::Credits;
-use souk_domain::products::ProductType;
+use souk_domain::products::{ProductStatus, ProductType};
 use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -39,30 +40,62 @@ pub struct Listing {
     pub price: Option<Credits>,
     /// The reader's active purchase, and the endpoint key that was provisioned for it.
     pub purchase: Option<(PurchaseId, Option<KeyId>)>,
+    /// Published, but for what is [`visible`] to those who have bought it.
+    pub status: ProductStatus,
     pub published_at: Option<Timestamp>,
     /// There is something for a preview to show.
     pub has_sample: bool,
 }
 
-/// By their ids only: without the COALESCE SQLite goes through all that is published, and looks for each among the ids. What each costs is looked
-/// up: PostgreSQL would join them with all prices that there ever were.
-static LISTINGS: Bulk = Bulk::new(
-    "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
-            p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type, e.fields,
-            p.learned, p.published_at, CAST(CASE WHEN p.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample,
-            (SELECT r.price_credits
-             FROM prices r
-             WHERE r.product_id = p.id AND r.effective_from <= v.column3 AND COALESCE(r.effective_to, 9223372036854775807) > v.column3
-             ORDER BY r.effective_from DESC
-             LIMIT 1) AS price_credits,
-            b.purchase_id, b.endpoint_key_id",
-    3,
-    "JOIN products p ON p.id = v.column1
-     JOIN companies c ON c.id = p.company_id AND c.status = 'active'
-     LEFT JOIN asset_details a ON a.id = p.id
-     LEFT JOIN endpoint_details e ON e.id = p.id
-     LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = v.column2 AND b.status = 'active'
-     WHERE v.column1 IS NOT NULL AND COALESCE(p.status, '') = 'published'",
+/// What a product costs at the instant in this column. Looked up for each: PostgreSQL would join them with all prices that there ever were.
+macro_rules! price {
+    ($at:literal) => {
+        concat!(
+            "(SELECT r.price_credits
+              FROM prices r
+              WHERE r.product_id = p.id AND r.effective_from <= ",
+            $at,
+            " AND COALESCE(r.effective_to, 9223372036854775807) > ",
+            $at,
+            "
+              ORDER BY r.effective_from DESC
+              LIMIT 1) AS price_credits"
+        )
+    };
+}
+
+/// Those of some products of which this holds.
+macro_rules! listings {
+    ($holds:literal) => {
+        Bulk::new(
+            concat!(
+                "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
+                        p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type,
+                        e.fields, p.learned, p.status, p.published_at,
+                        CAST(CASE WHEN p.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample, ",
+                price!("v.column3"),
+                ", b.purchase_id, b.endpoint_key_id"
+            ),
+            3,
+            concat!(
+                "JOIN products p ON p.id = v.column1
+                 JOIN companies c ON c.id = p.company_id AND c.status = 'active'
+                 LEFT JOIN asset_details a ON a.id = p.id
+                 LEFT JOIN endpoint_details e ON e.id = p.id
+                 LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = v.column2 AND b.status = 'active'
+                 WHERE v.column1 IS NOT NULL AND ",
+                $holds
+            ),
+        )
+    };
+}
+
+/// By their ids only: without the COALESCE SQLite goes through all that is published, and looks for each among the ids.
+static ON_SALE: Bulk = listings!("COALESCE(p.status, '') = 'published'");
+
+/// And what the reader has bought before it was taken from sale.
+static VISIBLE: Bulk = listings!(
+    "(COALESCE(p.status, '') = 'published' OR COALESCE(p.status, '') = 'unpublished' AND b.purchase_id IS NOT NULL)"
 );
 
 /// Products on sale as `reader` sees them, and how many match in all.
@@ -75,7 +108,7 @@ pub async fn list(
     part: Part,
 ) -> Result<Listed<Listing>, StoreError> {
     let (ids, total) = search::find(db, wanted, order, now, part).await?;
-    let mut listings = listings(db, reader, &ids, now).await?;
+    let mut listings = listings(&ON_SALE, db, reader, &ids, now).await?;
     let found = ids.iter().filter_map(|id| listings.remove(id));
     Ok((found.collect(), total))
 }
@@ -87,18 +120,30 @@ pub async fn get(
     product: &str,
     now: Timestamp,
 ) -> Result<Option<Listing>, StoreError> {
-    let mut listings = listings(db, reader, &[product.to_owned()], now).await?;
+    let mut listings = listings(&ON_SALE, db, reader, &[product.to_owned()], now).await?;
+    Ok(listings.remove(product))
+}
+
+/// The same of one that `reader` may look at: it is on sale, or was when `reader` bought it.
+pub async fn visible(
+    db: &mut AnyConnection,
+    reader: &CompanyId,
+    product: &str,
+    now: Timestamp,
+) -> Result<Option<Listing>, StoreError> {
+    let mut listings = listings(&VISIBLE, db, reader, &[product.to_owned()], now).await?;
     Ok(listings.remove(product))
 }
 
 /// By their ids.
 async fn listings(
+    wanted: &Bulk,
     db: &mut AnyConnection,
     reader: &CompanyId,
     products: &[String],
     now: Timestamp,
 ) -> Result<HashMap<String, Listing>, StoreError> {
-    let rows = LISTINGS
+    let rows = wanted
         .fetch(db, products, |values, product| {
             values
                 .text(product.map(String::as_str))
@@ -110,6 +155,56 @@ async fn listings(
     listings
         .map(|listing| listing.map(|listing| (listing.id.clone(), listing)))
         .collect()
+}
+
+/// A product that somebody has bought, as it is today, wherever in its life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bought {
+    pub name: String,
+    pub slug: String,
+    pub status: ProductStatus,
+    pub company_id: CompanyId,
+    pub company_name: String,
+    pub company_handle: String,
+    pub price: Option<Credits>,
+}
+
+static BOUGHT: Bulk = Bulk::new(
+    concat!(
+        "SELECT p.id, p.name, p.slug, p.status, p.company_id, c.name AS company_name, c.handle AS company_handle, ",
+        price!("v.column2")
+    ),
+    2,
+    "JOIN products p ON p.id = v.column1
+     JOIN companies c ON c.id = p.company_id
+     WHERE v.column1 IS NOT NULL",
+);
+
+/// By product. Whoever asks has bought them.
+pub async fn bought(
+    db: &mut AnyConnection,
+    products: impl Iterator<Item = &str>,
+    now: Timestamp,
+) -> Result<HashMap<String, Bought>, StoreError> {
+    let products: Vec<&str> = products.collect();
+    let rows = BOUGHT
+        .fetch(db, &products, |values, row| {
+            values.text(row.copied()).number(row.map(|_| now.micros()));
+        })
+        .await?;
+    let bought = rows.iter().map(|row| {
+        let bought = Bought {
+            name: row.text("name")?,
+            slug: row.text("slug")?,
+            status: row.id("status")?,
+            company_id: row.id("company_id")?,
+            company_name: row.text("company_name")?,
+            company_handle: row.text("company_handle")?,
+            price: price(row)?,
+        };
+        Ok((row.text("id")?, bought))
+    });
+    bought.collect()
 }
 
 /// How a product was used by others than its seller.
@@ -169,11 +264,15 @@ fn first_day(now: Timestamp) -> Timestamp {
     now.day_start().before(DAY * (STATS_DAYS - 1))
 }
 
-fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
-    let price = match row.number_opt("price_credits")? {
+/// What it costs, if that was said.
+fn price(row: &AnyRow) -> Result<Option<Credits>, StoreError> {
+    Ok(match row.number_opt("price_credits")? {
         None => None,
         Some(_) => Some(row.credits("price_credits")?),
-    };
+    })
+}
+
+fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
     let purchase = match row.id_opt("purchase_id")? {
         None => None,
         Some(purchase) => Some((purchase, row.id_opt("endpoint_key_id")?)),
@@ -194,8 +293,9 @@ fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
         result_type: row.text_opt("result_type")?,
         fields: row.text_opt("fields")?,
         learned: row.text_opt("learned")?,
-        price,
+        price: price(row)?,
         purchase,
+        status: row.id("status")?,
         published_at: row.time_opt("published_at")?,
         has_sample: row.flag("has_sample")?,
     })

@@ -273,12 +273,7 @@ static USED: Bulk = Bulk::new(
     "WHERE v.column1 IS NOT NULL",
 );
 
-pub async fn used(db: &mut AnyConnection, purchase: &Purchase) -> Result<Used, StoreError> {
-    let used = used_of(db, std::slice::from_ref(purchase)).await?;
-    Ok(used.get(&purchase.id).copied().unwrap_or_default())
-}
-
-/// The same of many.
+/// By purchase.
 pub async fn used_of(
     db: &mut AnyConnection,
     purchases: &[Purchase],

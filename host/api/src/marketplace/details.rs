@@ -9,6 +9,7 @@ use souk_app::definition::{self, Field, Filter, Sorting};
 use souk_app::products::Learned;
 use souk_domain::ids::{AssetId, EndpointId};
 use souk_domain::money::Credits;
+use souk_domain::products::ProductStatus;
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
 use souk_store::products::Row;
@@ -19,6 +20,9 @@ use utoipa::ToSchema;
 pub struct DetailsOut {
     #[serde(flatten)]
     product: ProductOut,
+    /// `unpublished`: it is on sale no more, and stays with those who have bought it.
+    #[schema(value_type = words::ProductStatus)]
+    status: &'static str,
     /// Of a discounted price: what it was made from.
     #[schema(minimum = 0)]
     original_price_credits: Option<i64>,
@@ -104,7 +108,7 @@ impl DetailsOut {
         DetailsOut {
             parameters: Some(parameters.iter().filter_map(parameter).collect()),
             unit: details.unit,
-            ..DetailsOut::new(product, price)
+            ..DetailsOut::new(product, price, row.status)
         }
     }
 
@@ -135,15 +139,16 @@ impl DetailsOut {
             order: Some(shown(with_key(order_by, &learned), &fields)),
             default_limit: Some(details.default_limit),
             max_limit: Some(details.max_limit),
-            ..DetailsOut::new(product, price)
+            ..DetailsOut::new(product, price, row.status)
         }
     }
 
     /// What products of both kinds have.
-    fn new(product: ProductOut, price: Option<&Price>) -> DetailsOut {
+    fn new(product: ProductOut, price: Option<&Price>, status: ProductStatus) -> DetailsOut {
         let original = price.and_then(|price| price.original_credits);
         DetailsOut {
             product,
+            status: status.as_str(),
             original_price_credits: original.map(Credits::get),
             discount_percent: price.and_then(|price| price.discount_percent),
             price_until: price.and_then(|price| price.validity.to),

@@ -13,7 +13,8 @@ pub const OPERATION: Operation = Operation::get(
 )
 .about("Marketplace", "Show a product")
 .notes(
-    "Published products of companies in good standing. `access` is what your company has of it. Beside what lists show: how it is called (the \
+    "Published products of companies in good standing, and those that were unpublished after your company bought them (`status`). `access` is what \
+     your company has of it. Beside what lists show: how it is called (the \
      parameters of an asset; filters, orders and limits of an endpoint), and until when its price holds.",
 )
 .refuses(&[PRODUCT_NOT_FOUND]);
@@ -26,7 +27,7 @@ pub async fn get_product(
 ) -> Result<Data<DetailsOut>, Problem> {
     let now = caller.now();
     let mut read = api.db().read().await?;
-    let listing = marketplace::get(&mut read, caller.company(), &id, now).await?;
+    let listing = marketplace::visible(&mut read, caller.company(), &id, now).await?;
     let listing = listing.ok_or_else(|| Problem::not_found("product", &id))?;
     let product = Product::parse(listing.product_type, &id).map_err(Problem::internal)?;
     let stats = marketplace::stats(&mut read, std::iter::once(id.as_str()), now).await?;

@@ -63,12 +63,12 @@ pub struct ProductOut {
     published_at: Option<Timestamp>,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 #[schema(as = ProductSeller)]
-struct Seller {
-    id: String,
-    name: String,
-    handle: String,
+pub struct Seller {
+    pub id: String,
+    pub name: String,
+    pub handle: String,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -1,3 +1,4 @@
+use super::beside::beside;
 use super::create::provision;
 use super::find;
 use super::shape::{Bought, PurchaseOut};
@@ -57,13 +58,13 @@ pub(super) async fn regain(
         Some(key) => keys::get(write, caller.company(), key).await?,
         None => None,
     };
-    let used = purchases::used(write, &purchase).await?;
+    let beside = beside(write, &purchase, now).await?;
     let works = key
         .as_ref()
         .is_some_and(|key| key.state(now) == KeyState::Active);
     if purchase.product_type == ProductType::Asset || works {
         let key = key.map(|key| KeyOut::masked(&key, now));
-        return Ok(Either::This(Data(PurchaseOut::of(&purchase, used, key))));
+        return Ok(Either::This(Data(PurchaseOut::of(&purchase, &beside, key))));
     }
     let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
     let found = products::get_any(write, &endpoint)
@@ -74,8 +75,8 @@ pub(super) async fn regain(
         provision(write, caller, purchase, &endpoint, &found.written.name).await?;
     let answer = CreatedOnce {
         location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-        data: PurchaseOut::of(&purchase, used, Some(once)),
-        kept: PurchaseOut::of(&purchase, used, Some(masked)),
+        data: PurchaseOut::of(&purchase, &beside, Some(once)),
+        kept: PurchaseOut::of(&purchase, &beside, Some(masked)),
     };
     Ok(Either::That(answer))
 }

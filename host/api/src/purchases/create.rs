@@ -1,4 +1,5 @@
 use super::access::regain;
+use super::beside::beside;
 use super::shape::{Bought, PurchaseOut};
 use crate::keys::check_room;
 use crate::keys::shape::KeyOut;
@@ -10,7 +11,7 @@ use souk_domain::ids::{EndpointId, PurchaseId};
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
 use souk_domain::money::Credits;
-use souk_domain::products::Product;
+use souk_domain::products::{Product, ProductStatus};
 use souk_domain::roles::{Grant, Permission, Role};
 use souk_store::keys::{self, NewKey};
 use souk_store::purchases::{self, NewPurchase, Purchase, PurchaseStatus};
@@ -49,9 +50,10 @@ pub async fn create_purchase(
     let now = caller.now();
     api.db()
         .write(async |write| {
-            let offer = marketplace::get(write, caller.company(), &body.product_id, now)
+            let unknown = || Problem::not_found("product", &body.product_id);
+            let offer = marketplace::visible(write, caller.company(), &body.product_id, now)
                 .await?
-                .ok_or_else(|| Problem::not_found("product", &body.product_id))?;
+                .ok_or_else(unknown)?;
             let product =
                 Product::parse(offer.product_type, &offer.id).map_err(Problem::internal)?;
             if offer.company_id == *caller.company() {
@@ -66,6 +68,10 @@ pub async fn create_purchase(
                 .filter(|former| former.status != PurchaseStatus::Cancelled)
             {
                 return existing(write, &caller, &purchase.id).await;
+            }
+            // Whoever has it comes back to it. Who has just given it up does not.
+            if offer.status != ProductStatus::Published {
+                return Err(unknown());
             }
             let new = NewPurchase {
                 buyer: caller.company(),
@@ -98,11 +104,11 @@ pub async fn create_purchase(
                     (purchase, Some(once), Some(masked))
                 }
             };
-            let used = purchases::used(write, &purchase).await?;
+            let beside = beside(write, &purchase, now).await?;
             let answer = CreatedOnce {
                 location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-                data: PurchaseOut::of(&purchase, used, once),
-                kept: PurchaseOut::of(&purchase, used, masked),
+                data: PurchaseOut::of(&purchase, &beside, once),
+                kept: PurchaseOut::of(&purchase, &beside, masked),
             };
             Ok(Either::That(answer))
         })
@@ -121,8 +127,8 @@ async fn existing(write: &mut Write, caller: &Caller, id: &PurchaseId) -> Result
         None => None,
     };
     let key = key.map(|key| KeyOut::masked(&key, caller.now()));
-    let used = purchases::used(write, &purchase).await?;
-    Ok(Either::This(Data(PurchaseOut::of(&purchase, used, key))))
+    let beside = beside(write, &purchase, caller.now()).await?;
+    Ok(Either::This(Data(PurchaseOut::of(&purchase, &beside, key))))
 }
 
 /// The key with which the buyer reads the endpoint: shown in full this once.

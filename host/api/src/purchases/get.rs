@@ -1,10 +1,11 @@
+use super::beside::beside;
 use super::find;
 use super::shape::PurchaseOut;
 use crate::keys::shape::KeyOut;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PurchaseId};
-use souk_store::{keys, purchases};
+use souk_store::keys;
 
 pub const OPERATION: Operation = Operation::get(
     "get_purchase",
@@ -24,10 +25,10 @@ pub async fn get_purchase(
         Some(key) => keys::get(&mut read, caller.company(), key).await?,
         None => None,
     };
-    let used = purchases::used(&mut read, &purchase).await?;
+    let beside = beside(&mut read, &purchase, caller.now()).await?;
     Ok(Data(PurchaseOut::of(
         &purchase,
-        used,
+        &beside,
         key.map(|key| KeyOut::masked(&key, caller.now())),
     )))
 }

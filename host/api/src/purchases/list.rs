@@ -1,3 +1,4 @@
+use super::beside::beside_each;
 use super::shape::PurchaseOut;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
@@ -45,11 +46,9 @@ pub async fn list_purchases(
         page.part(),
     )
     .await?;
-    let used = purchases::used_of(&mut read, &purchases).await?;
-    let data = purchases.iter().map(|purchase| {
-        let used = used.get(&purchase.id).copied().unwrap_or_default();
-        PurchaseOut::of(purchase, used, None)
-    });
+    let beside = beside_each(&mut read, &purchases, caller.now()).await?;
+    let data = purchases.iter().zip(&beside);
+    let data = data.map(|(purchase, beside)| PurchaseOut::of(purchase, beside, None));
     let data = data.collect();
     Ok(List { data, total, page })
 }

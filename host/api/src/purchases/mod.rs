@@ -1,6 +1,7 @@
 //! Purchases: accepting the terms of a product. Nothing is charged by it: products are billed per use.
 
 pub mod access;
+mod beside;
 pub mod cancel;
 pub mod create;
 pub mod get;

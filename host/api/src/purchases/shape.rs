@@ -1,13 +1,48 @@
 //! A purchase as its buyer sees it.
 
+use super::beside::Beside;
 use crate::keys::shape::KeyOut;
+use crate::marketplace::shape::Seller;
 use crate::words;
 use crate::{CreatedOnce, Data, Either};
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
+use souk_domain::money::Credits;
 use souk_domain::time::Timestamp;
-use souk_store::purchases::{Purchase, Used};
+use souk_store::marketplace;
+use souk_store::purchases::Purchase;
 use utoipa::ToSchema;
+
+/// What was bought, as it is today.
+#[derive(Clone, Serialize, ToSchema)]
+#[schema(as = PurchasedProduct)]
+pub struct ProductOut {
+    name: String,
+    slug: String,
+    company: Seller,
+    /// `unpublished`: it stays with those who have bought it. `archived`: nobody can call it any more.
+    #[schema(value_type = words::ProductStatus)]
+    status: &'static str,
+    /// What a call costs today.
+    #[schema(minimum = 0)]
+    price_credits: Option<i64>,
+}
+
+impl ProductOut {
+    fn of(product: &marketplace::Bought) -> ProductOut {
+        ProductOut {
+            name: product.name.clone(),
+            slug: product.slug.clone(),
+            company: Seller {
+                id: product.company_id.to_string(),
+                name: product.company_name.clone(),
+                handle: product.company_handle.clone(),
+            },
+            status: product.status.as_str(),
+            price_credits: product.price.map(Credits::get),
+        }
+    }
+}
 
 #[derive(Clone, Serialize, ToSchema)]
 #[schema(as = Purchase)]
@@ -20,6 +55,7 @@ pub struct PurchaseOut {
     pub product_id: String,
     #[schema(value_type = words::ProductType)]
     pub product_type: &'static str,
+    pub product: ProductOut,
     #[schema(minimum = 0)]
     pub price_credits_at_purchase: i64,
     /// As it was when the terms were accepted.
@@ -46,12 +82,13 @@ pub struct PurchaseOut {
 }
 
 impl PurchaseOut {
-    pub fn of(purchase: &Purchase, used: Used, endpoint_key: Option<KeyOut>) -> PurchaseOut {
+    pub fn of(purchase: &Purchase, beside: &Beside, endpoint_key: Option<KeyOut>) -> PurchaseOut {
         PurchaseOut {
             id: purchase.id.clone(),
             company_id: purchase.company_id.clone(),
             product_id: purchase.product_id.clone(),
             product_type: purchase.product_type.as_str(),
+            product: ProductOut::of(&beside.product),
             price_credits_at_purchase: purchase.credits.get(),
             ai_training_allowed: purchase.ai_training_allowed,
             terms_version: purchase.terms_version.clone(),
@@ -59,8 +96,8 @@ impl PurchaseOut {
             accepted_by: purchase.accepted_by.clone(),
             status: purchase.status.as_str(),
             endpoint_key_id: purchase.endpoint_key_id.clone(),
-            executions: used.executions,
-            credits_spent: used.credits,
+            executions: beside.used.executions,
+            credits_spent: beside.used.credits,
             created_at: purchase.created_at,
             endpoint_key,
         }

@@ -1,3 +1,4 @@
+use super::beside::beside;
 use super::shape::PurchaseOut;
 use crate::refusals::INVALID_STATE;
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
@@ -53,8 +54,8 @@ pub(super) async fn change(
                     ),
                 ));
             }
-            let used = purchases::used(write, &purchase).await?;
-            Ok(Data(PurchaseOut::of(&purchase, used, None)))
+            let beside = beside(write, &purchase, api.app().clock.now()).await?;
+            Ok(Data(PurchaseOut::of(&purchase, &beside, None)))
         })
         .await
 }

@@ -189,6 +189,113 @@ async fn access_is_renewed_until_it_is_cancelled() {
     assert!(!again.text("/data/endpoint_key/key").contains('*'));
 }
 
+/// A purchase says what was bought, as it is today, wherever in its life; in a list each has its own.
+#[tokio::test]
+async fn a_purchase_says_what_was_bought() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset_with(&acme, |asset| {
+        asset.name = "Goals".into();
+        asset.slug = "goals".into();
+    });
+    let (asset, endpoint) = (asset.await, world.endpoint(&acme).await);
+    let prices = acme.path(&format!("/assets/{asset}/prices"));
+    let price = async |credits: i64| {
+        let body = json!({"price_credits": credits});
+        world.post(&acme.key, &prices, body).await.expect(201);
+    };
+    price(2).await;
+    for product in [&asset, &endpoint] {
+        let body = json!({"product_id": product, "accept_terms": true});
+        let bought = world
+            .post(&buyer.key, &buyer.path("/purchases"), body)
+            .await
+            .expect(201);
+        assert_eq!(bought.at("/data/product/status"), "published");
+    }
+    price(5).await;
+    let told = |status: &str| {
+        json!({"name": "Goals", "slug": "goals", "status": status, "price_credits": 5,
+            "company": {"id": acme.id, "name": "acme", "handle": "acme"}})
+    };
+    let listed = async || {
+        let path = buyer.path("/purchases");
+        let listed = world.get(&buyer.key, &path).await.expect(200);
+        let rows = listed.at("/data").as_array().unwrap().clone();
+        let of = |id: &str| rows.iter().find(|row| row["product_id"] == *id).cloned();
+        (of(&asset).unwrap(), of(&endpoint).unwrap())
+    };
+    let (first, second) = listed().await;
+    assert_eq!(first["product"], told("published"));
+    assert_eq!(first["price_credits_at_purchase"], 2);
+    assert_eq!(second["product"]["name"], "an endpoint");
+    assert_eq!(second["product"]["price_credits"], json!(null));
+    let path = acme.path(&format!("/assets/{asset}"));
+    let unpublish = format!("{path}/unpublish");
+    world
+        .post(&acme.key, &unpublish, json!({}))
+        .await
+        .expect(200);
+    assert_eq!(listed().await.0["product"], told("unpublished"));
+    let one = buyer.path(&format!("/purchases/{}", first["id"].as_str().unwrap()));
+    let shown = world.get(&buyer.key, &one).await.expect(200);
+    assert_eq!(shown.at("/data/product"), &told("unpublished"));
+    let force = format!("{path}?force=true");
+    world.delete(&acme.key, &force).await.expect(204);
+    assert_eq!(listed().await.0["product"], told("archived"));
+}
+
+/// What was unpublished is still shown to those who have it, and its key renewed; to others, and to those who have given it up, it is gone.
+#[tokio::test]
+async fn an_unpublished_product_stays_with_its_buyers() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let other = world.company("other").await;
+    let endpoint = world.endpoint(&acme).await;
+    let (purchases, order) = (
+        buyer.path("/purchases"),
+        json!({"product_id": endpoint, "accept_terms": true}),
+    );
+    let buy = || world.post(&buyer.key, &purchases, order.clone());
+    let bought = buy().await.expect(201);
+    let product = format!("/marketplace/products/{endpoint}");
+    let shown = world.get(&buyer.key, &product).await.expect(200);
+    assert_eq!(shown.at("/data/status"), "published");
+    let path = acme.path(&format!("/endpoints/{endpoint}"));
+    let unpublish = format!("{path}/unpublish");
+    world
+        .post(&acme.key, &unpublish, json!({}))
+        .await
+        .expect(200);
+    let shown = world.get(&buyer.key, &product).await.expect(200);
+    assert_eq!(shown.at("/data/status"), "unpublished");
+    assert_eq!(shown.at("/data/access/purchase_id"), bought.at("/data/id"));
+    for stranger in [&other, &acme] {
+        let refused = world.get(&stranger.key, &product).await;
+        refused.expect_error(404, "PRODUCT_NOT_FOUND");
+    }
+    world
+        .post(&other.key, &other.path("/purchases"), order.clone())
+        .await
+        .expect_error(404, "PRODUCT_NOT_FOUND");
+    let listed = world.get(&buyer.key, "/marketplace/products").await;
+    assert_eq!(listed.expect(200).at("/data"), &json!([]));
+
+    let key = buyer.path(&format!(
+        "/api-keys/{}",
+        bought.text("/data/endpoint_key_id")
+    ));
+    world.delete(&buyer.key, &key).await.expect(204);
+    let renewed = buy().await.expect(201);
+    assert!(!renewed.text("/data/endpoint_key/key").contains('*'));
+
+    let purchase = format!("{purchases}/{}", bought.text("/data/id"));
+    world.delete(&buyer.key, &purchase).await.expect(204);
+    let refused = world.get(&buyer.key, &product).await;
+    refused.expect_error(404, "PRODUCT_NOT_FOUND");
+    buy().await.expect_error(404, "PRODUCT_NOT_FOUND");
+}
+
 /// Of requests that buy the same endpoint at once, one is shown a key, and it is the only one.
 #[tokio::test]
 async fn a_race_provisions_one_key() {

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bought;
 mod lists;
 mod prices;
 mod saving;
