@@ -127,7 +127,7 @@ fn very_many_values_are_refused_at_once() {
 /// A name that is not known is told with those that are, once and however many are wrong.
 #[test]
 fn an_unknown_name_is_told_with_the_known_ones() {
-    let given = [("saison", Raw::Integer(1)), ("team", Raw::Null)];
+    let given = [("seasons", Raw::Integer(1)), ("team", Raw::Null)];
     let told = |parameters: &[Parameter]| -> Vec<String> {
         let refused = bind(parameters, &given).unwrap_err().into_iter();
         let unknown = refused.filter(|error| error.code == "unknown");
