@@ -19,8 +19,8 @@ use crate::definition::{Prediction, Privacy, Visualization};
 use crate::failure::Cause;
 use crate::forecast::HISTORY_MAX;
 
-use written::instant;
 pub use prediction::{Forecast, Point};
+use written::instant;
 
 /// More marks than pixels is no chart.
 pub const CHART_ROWS_MAX: u32 = 5_000;

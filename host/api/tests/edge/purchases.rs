@@ -421,7 +421,8 @@ async fn a_sellers_people_are_its_own() {
     let made = world.post(&acme.key, &format!("{own}/keys"), key).await;
     made.expect(201);
     let body = json!({"product_id": endpoint, "accept_terms": true});
-    let bought = world.post(&buyer.key, &buyer.path("/purchases"), body);
+    let purchases = buyer.path("/purchases");
+    let bought = world.post(&buyer.key, &purchases, body);
     bought.await.expect(201);
     world.delete(&acme.key, &own).await.expect(204);
     for (company, is_told) in [(&acme, true), (&buyer, false)] {

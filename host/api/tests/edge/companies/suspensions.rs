@@ -70,7 +70,8 @@ async fn what_a_suspended_company_sells_is_not_shown() {
     let price = json!({"price_credits": 2});
     world.post(&acme.key, &prices, price).await.expect(201);
     let body = json!({"product_id": asset, "accept_terms": true});
-    let bought = world.post(&buyer.key, &buyer.path("/purchases"), body);
+    let purchases = buyer.path("/purchases");
+    let bought = world.post(&buyer.key, &purchases, body);
     bought.await.expect(201);
     let shown = other.path(&format!("/assets/{asset}"));
     let reads = [
@@ -94,7 +95,8 @@ async fn what_a_suspended_company_sells_is_not_shown() {
     let known = buyer.path(&format!("/assets/{asset}"));
     world.get(&buyer.key, &known).await.expect(200);
     let post = json!({"title": "t", "body_markdown": "x", "asset_ids": [asset]});
-    let refused = world.post(&other.key, &other.path("/posts"), post.clone());
+    let posts = other.path("/posts");
+    let refused = world.post(&other.key, &posts, post.clone());
     let refused = refused.await.expect_error(400, "VALIDATION_ERROR");
     assert_eq!(refused.field(), "asset_ids[0]");
     set("active").await;
