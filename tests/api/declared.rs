@@ -3,10 +3,14 @@
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company, PgCluster};
 
+use crate::formats::Sold;
 use crate::{host, unique};
 
-const TABLE: &str = "CREATE TABLE t (id int4, small int2, team varchar(9), key uuid);
-    INSERT INTO t VALUES (1, 1, 'a', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), (2, 2, 'a', NULL), (3, 3, 'b', NULL), (4, 4, NULL, NULL)";
+const TABLE: &str = "CREATE TYPE status AS ENUM ('paid', 'open');
+    CREATE TABLE t (id int4, small int2, team varchar(9), key uuid);
+    INSERT INTO t VALUES (1, 1, 'a', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), (2, 2, 'a', NULL), (3, 3, 'b', NULL), (4, 4, NULL, NULL);
+    CREATE TABLE orders (id int4 PRIMARY KEY, status status, small int2, ref uuid);
+    INSERT INTO orders VALUES (1, 'paid', 1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')";
 
 struct Shop {
     seller: Company,
@@ -101,9 +105,45 @@ async fn a_refused_value_is_named() {
         let refused = refused.expect_error(400, "INVALID_PARAMETER");
         assert_eq!(refused.at("/error/message"), message);
         assert_eq!(refused.at("/error/details/blame"), "caller");
+        let field = refused.text("/error/details/errors/0/field");
+        assert!(["params.s", "params.key"].contains(&field.as_str()));
     }
     let asset = shop.asset("SELECT 1 / (count(*) - 4) FROM t", &[]).await;
     let failed = shop.ask(&asset, json!({})).await;
     let failed = failed.expect_error(502, "SOURCE_ERROR");
     assert_eq!(failed.at("/error/details/blame"), "source");
+}
+
+/// Of a page's filters a refused value is told by the one that it belongs to, as the buyer wrote it: in a list, in a range, and among others.
+#[tokio::test]
+async fn a_refused_value_of_a_filter_is_named() {
+    let shop = Shop::open().await;
+    let any = |field: &str| json!({"field": field, "operators": ["eq", "in", "gte", "lt"]});
+    let definition = json!({
+        "source": {"table": "orders"},
+        "order_by": ["id"],
+        "fields": [{"name": "id"}],
+        "filters": [any("status"), any("ref"), any("id"), any("small")],
+    });
+    let sold = Sold::new(&shop.seller, &shop.connection, definition, 1, 100).await;
+    let (small, whole) = (
+        "must be an integer between -32768 and 32767",
+        "must be an integer between -2147483648 and 2147483647",
+    );
+    let type_of_its = "is no value of its type";
+    for (query, field, message) in [
+        ("status=paid&ref=c4ca&id[in]=1,2", "ref", type_of_its),
+        ("id=1&status=payed", "status", type_of_its),
+        ("id[in]=1,99999999999", "id[in]", whole),
+        ("filters[id][in]=1,2,99999999999", "filters[id][in]", whole),
+        ("id[gte]=1&small[lt]=40000&status=paid", "small[lt]", small),
+    ] {
+        let refused = sold.feed.get(&format!("{}?{query}", sold.path)).await;
+        let refused = refused.expect_error(400, "INVALID_PARAMETER");
+        let errors = json!([{"field": field, "code": "invalid_type", "message": message}]);
+        assert_eq!(refused.at("/error/details/errors"), &errors, "{query}");
+        let told = format!("filter \"{field}\" {message}");
+        assert_eq!(refused.at("/error/message"), told.as_str(), "{query}");
+        assert_eq!(refused.at("/error/details/blame"), "caller");
+    }
 }

@@ -1,14 +1,29 @@
 //! Values of parameters as the sandbox binds them, and what it says about one of them.
 
 use souk_domain::parameters::{Kind, Parameter, Value as Bound};
-use souk_sandbox::{ColumnKind, Fault, Value};
+use souk_sandbox::{ColumnKind, Fault, RefusedField, Value};
+
+/// What a caller knows a value by that was bound.
+pub(crate) struct Named {
+    /// In a sentence: `parameter "season"`.
+    pub told: String,
+    /// Among the fields of the request: `params.season`.
+    pub field: String,
+}
 
 /// A fault that is about a value that was bound says which, in the caller's words: the connector only knows its place.
-pub(crate) fn named(mut fault: Fault, name: impl Fn(usize) -> Option<String>) -> Fault {
-    if let Some(index) = fault.parameter {
-        let name = name(index as usize).unwrap_or_else(|| "a value".to_owned());
-        fault.message = format!("{name} {}", fault.message);
-    }
+pub(crate) fn named(mut fault: Fault, name: impl Fn(usize) -> Option<Named>) -> Fault {
+    let Some(index) = fault.parameter else {
+        return fault;
+    };
+    let name = name(index as usize);
+    let told = name.as_ref().map_or("a value", |name| name.told.as_str());
+    let message = format!("{told} {}", fault.message);
+    let said = std::mem::replace(&mut fault.message, message);
+    fault.field = name.map(|name| RefusedField {
+        name: name.field,
+        message: said,
+    });
     fault
 }
 

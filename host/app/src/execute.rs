@@ -8,7 +8,7 @@ use souk_sandbox::{Call, FaultKind, Output, Query, Request};
 use souk_store::Cached;
 
 use crate::App;
-use crate::binding::{declared, named};
+use crate::binding::{Named, declared, named};
 use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::preview;
@@ -117,7 +117,10 @@ async fn ask(
                 return None;
             };
             let parameter = asset.plan.parameters.get(*bindings.get(index)?)?;
-            Some(format!("parameter \"{}\"", parameter.name()))
+            Some(Named {
+                told: format!("parameter \"{}\"", parameter.name()),
+                field: parameter.field(),
+            })
         })),
     })
 }

@@ -264,7 +264,7 @@ async fn rows(
     };
     let output = answer.map_err(|fault| match asked.has_values() {
         true => too_large(
-            named(fault, |_| Some("a value of a filter".to_owned())),
+            named(fault, |place| asked.filter_at(&statement.slots, place)),
             limits,
         ),
         false => too_large(not_the_callers(fault), limits),

@@ -253,6 +253,11 @@ impl Parameter {
         &self.name
     }
 
+    /// Where a caller gives its value.
+    pub fn field(&self) -> String {
+        format!("params.{}", self.name)
+    }
+
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -335,7 +340,7 @@ impl Parameter {
     }
 
     fn error(&self, code: &'static str, message: impl Into<String>) -> FieldError {
-        FieldError::new(format!("params.{}", self.name), code, message)
+        FieldError::new(self.field(), code, message)
     }
 }
 

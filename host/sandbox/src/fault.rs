@@ -120,6 +120,17 @@ pub struct Fault {
     pub retry_after_ms: Option<u64>,
     /// Which of the query's parameters it is about, the first one being 0; `message` does not name it.
     pub parameter: Option<u32>,
+    /// What that is in the caller's request. The sandbox does not know it: whoever bound the values fills it in, and names it in `message`.
+    pub field: Option<RefusedField>,
+}
+
+/// A field of the caller's whose value the source refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedField {
+    /// As the caller wrote it: `season[gte]`.
+    pub name: String,
+    /// What was said of it before it was named.
+    pub message: String,
 }
 
 impl fmt::Display for Fault {
@@ -145,6 +156,7 @@ impl Fault {
             source_code: None,
             retry_after_ms: None,
             parameter: None,
+            field: None,
         }
     }
 

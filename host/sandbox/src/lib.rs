@@ -47,7 +47,7 @@ pub use connector::{
     ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status, Trial,
 };
 pub use facts::{Fact, Facts};
-pub use fault::{Blame, Fault, FaultKind};
+pub use fault::{Blame, Fault, FaultKind, RefusedField};
 pub use journal::{LogFilter, LogLine, Stream};
 pub use load::{ABILITIES, is_ability};
 pub use metrics::Metrics;

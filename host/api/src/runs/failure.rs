@@ -7,8 +7,10 @@ use crate::refusals::{
     PREVIEW_NOT_AVAILABLE, PRICE_ABOVE_MAX, PRIVACY_THRESHOLD, Refusal, SELLER_API_ERROR,
     SELLER_SUSPENDED, SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
 };
-use souk_app::failure::{Cause, Class, Failure, Fault, FaultKind};
+use serde_json::json;
+use souk_app::failure::{Cause, Class, Failure, Fault, FaultKind, RefusedField};
 use souk_app::run::Unread;
+use souk_domain::fields::FieldError;
 use souk_domain::products::ProductStatus;
 
 /// The source's or the connector's own words are cut here: their owner needs the beginning, such as a panic's message.
@@ -104,6 +106,10 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
     }
     if let Some(code) = &fault.source_code {
         problem = problem.detail("source_code", code.as_str());
+    }
+    if let Some(RefusedField { name, message }) = &fault.field {
+        let errors = [FieldError::new(name, "invalid_type", message)];
+        problem = problem.detail("errors", json!(errors));
     }
     if let (true, Some(detail)) = (owner, &fault.detail) {
         problem = problem.detail("source_message", cut(detail));

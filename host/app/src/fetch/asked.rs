@@ -9,6 +9,7 @@ use souk_store::sealing::Owner;
 
 use super::cursor::Position;
 use crate::App;
+use crate::binding::Named;
 use crate::failure::Cause;
 use crate::products::{Chosen, EndpointSnapshot, Learned, Shape};
 
@@ -101,6 +102,22 @@ impl Asked<'_> {
         !self.values.is_empty()
     }
 
+    /// The filter whose value is bound at this place of a statement, as the caller wrote it.
+    pub(super) fn filter_at(&self, slots: &[Slot], place: usize) -> Option<Named> {
+        let Slot::Value(value) = *slots.get(place)? else {
+            return None;
+        };
+        let mut end = 0;
+        let used = self.used.iter().find(|used| {
+            end += used.chosen.values;
+            value < end
+        })?;
+        Some(Named {
+            told: format!("filter \"{}\"", used.name),
+            field: used.name.to_owned(),
+        })
+    }
+
     /// A digest of the filters and the order, with which alone a cursor leads on.
     pub(super) fn goes_on_with(
         &self,
@@ -151,5 +168,49 @@ impl Asked<'_> {
         app.sealer
             .mark(owner, &meant)
             .map_err(|error| Cause::Internal(format!("rows cannot be marked: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value that the source refuses is told as the filter that it belongs to, whichever of its values it is. What is no filter's is nobody's.
+    #[test]
+    fn a_bound_value_is_told_by_its_filter() {
+        let used = |operator, name: &'static str, values| Used {
+            chosen: Chosen {
+                filter: 0,
+                operator,
+                values,
+            },
+            operator,
+            name,
+            text: "",
+        };
+        let mut asked = Asked::first(1, None);
+        asked.used = vec![
+            used(Operator::Eq, "status", 1),
+            used(Operator::In, "filters[id][in]", 4),
+            used(Operator::Gte, "day[gte]", 1),
+        ];
+        // The order of a statement is its own, and one with several parts binds a value for each.
+        let slots = [
+            Slot::Value(5),
+            Slot::Key(0),
+            Slot::Value(1),
+            Slot::Value(4),
+            Slot::Value(0),
+            Slot::Value(5),
+            Slot::Rows,
+        ];
+        let told = |place| asked.filter_at(&slots, place).map(|named| named.field);
+        let fields: Vec<Option<String>> = (0..=slots.len()).map(told).collect();
+        let fields: Vec<Option<&str>> = fields.iter().map(Option::as_deref).collect();
+        let (list, day) = (Some("filters[id][in]"), Some("day[gte]"));
+        assert_eq!(
+            fields,
+            [day, None, list, list, Some("status"), day, None, None]
+        );
     }
 }

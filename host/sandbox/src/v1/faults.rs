@@ -119,5 +119,6 @@ pub(crate) fn reported(error: GuestError) -> Fault {
         source_code: error.source_code.map(clip),
         retry_after_ms: error.retry_after_ms,
         parameter: error.parameter,
+        field: None,
     }
 }
