@@ -4,8 +4,7 @@
 use crate::readers::Unread;
 use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
-use souk_sandbox::Blame;
-pub use souk_sandbox::{Fault, FaultKind, RefusedField};
+pub use souk_sandbox::{Blame, Fault, FaultKind, RefusedField};
 use souk_store::StoreError;
 use souk_store::failures::Reason;
 use souk_store::purchases::PurchaseStatus;

@@ -8,7 +8,7 @@ use crate::refusals::{
     SELLER_SUSPENDED, SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
 };
 use serde_json::json;
-use souk_app::failure::{Cause, Class, Failure, Fault, FaultKind, RefusedField};
+use souk_app::failure::{Blame, Cause, Class, Failure, Fault, FaultKind, RefusedField};
 use souk_app::run::Unread;
 use souk_domain::fields::FieldError;
 use souk_domain::products::ProductStatus;
@@ -127,10 +127,32 @@ fn message(fault: &Fault, class: Class, owner: bool) -> String {
             )
         }
         (Class::Timeout, _) => format!("{}; ask for less, or tell the seller", fault.message),
-        (Class::Source | Class::SellerApi, FaultKind::Unreachable) => {
+        (Class::Source | Class::SellerApi, FaultKind::Unreachable) if owner => {
             format!("{}; try again", fault.message)
         }
-        _ => fault.message.clone(),
+        _ if owner => fault.message.clone(),
+        _ => to_a_buyer(fault, class),
+    }
+}
+
+/// What a source or its connector says is for the seller. A buyer is told first what it means, and what to do.
+fn to_a_buyer(fault: &Fault, class: Class) -> String {
+    let said = &fault.message;
+    let failed = match class {
+        _ if !matches!(fault.blame, Blame::Source | Blame::Connector) => return said.clone(),
+        Class::Source => "the seller's source",
+        Class::SellerApi => "the seller's API",
+        Class::Connector => "the connector to the seller's source",
+        _ => return said.clone(),
+    };
+    match fault.kind {
+        // It comes again with the same question, and perhaps not with another one, as for fewer rows.
+        FaultKind::BadAnswer => format!(
+            "{failed} gave no answer that can be passed on, and nothing was charged for it; tell the seller, unless you can ask otherwise: {said}"
+        ),
+        _ => format!(
+            "{failed} failed, and nothing was charged for it; try again later, or tell the seller: {said}"
+        ),
     }
 }
 
@@ -251,6 +273,42 @@ fn cut(detail: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever buys is told what a failed source means for it, and then the words that are the seller's alone; what is the buyer's to mend begins with itself.
+    #[test]
+    fn a_buyer_is_told_what_a_failed_source_means() {
+        let words = "the database user may not read what the statement names";
+        let told = |owner, blame, kind| {
+            let failure = Failure::before(owner, Fault::new(blame, kind, words));
+            refusal("asset", "ast_1")(failure).message().to_owned()
+        };
+        for (blame, kind, begins) in [
+            (
+                Blame::Source,
+                FaultKind::Permission,
+                "the seller's source failed, and nothing was charged for it",
+            ),
+            (
+                Blame::Source,
+                FaultKind::BadAnswer,
+                "the seller's source gave no answer that can be passed on",
+            ),
+            (
+                Blame::Connector,
+                FaultKind::Trapped,
+                "the connector to the seller's source failed",
+            ),
+        ] {
+            assert_eq!(told(true, blame, kind), words, "{kind:?}");
+            let buyer = told(false, blame, kind);
+            assert!(buyer.starts_with(begins), "{buyer}");
+            assert!(buyer.contains("tell the seller"), "{buyer}");
+            assert!(buyer.ends_with(words), "{buyer}");
+        }
+        for kind in [FaultKind::InvalidRequest, FaultKind::Unsupported] {
+            assert_eq!(told(false, Blame::Caller, kind), words, "{kind:?}");
+        }
+    }
 
     /// What the source calls its tables and columns may be hidden behind other names: it is told to the product's owner and to nobody else, who gets the same
     /// status and code.
