@@ -8,6 +8,9 @@ use souk_sdk::{Error, Value};
 /// Years that a date of the server's has.
 const YEARS: std::ops::RangeInclusive<i64> = 0..=9_999;
 
+/// Digits that the server's decimals have. Of more it would cut some off, and compare another number.
+const DIGITS_MAX: usize = 65;
+
 /// Appends the command that runs a prepared statement with these values.
 pub fn execute(
     out: &mut Vec<u8>,
@@ -83,6 +86,9 @@ fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
         Value::Int64(value) => out.extend_from_slice(&value.to_le_bytes()),
         Value::Float64(value) if value.is_finite() => out.extend_from_slice(&value.to_le_bytes()),
         Value::Float64(_) => return Err("a finite number"),
+        Value::Decimal(text) if digits(text) > DIGITS_MAX => {
+            return Err("a number of at most 65 digits");
+        }
         Value::Decimal(text) | Value::Text(text) | Value::Json(text) => {
             protocol::sized(out, text.as_bytes())
         }
@@ -125,6 +131,12 @@ fn date(days: i64, wanted: &'static str, out: &mut Vec<u8>) -> Result<(), &'stat
     Ok(())
 }
 
+/// How many digits a number has, zeros before it left out.
+fn digits(text: &str) -> usize {
+    let rest = text.trim_start_matches(['-', '+', '0']);
+    rest.bytes().filter(u8::is_ascii_digit).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +148,8 @@ mod tests {
             Value::Date(i32::MAX),
             Value::Timestamp(i64::MIN),
             Value::Float64(f64::NAN),
+            Value::Decimal(format!("-0.{}", "1".repeat(66))),
+            Value::Decimal("1".repeat(66)),
         ] {
             let mut out = vec![1, 2];
             let error = execute(&mut out, 7, 2, &[Value::Int64(1), value]).unwrap_err();
@@ -145,6 +159,16 @@ mod tests {
         }
         let error = execute(&mut Vec::new(), 7, 0, &[Value::Null(None)]).unwrap_err();
         assert_eq!(error.code, "parameter_count");
+    }
+
+    /// What the server's decimals hold goes as it is.
+    #[test]
+    fn decimals_go_with_all_their_digits() {
+        for text in ["1".repeat(65), format!("-0.{}", "1".repeat(65))] {
+            let mut out = Vec::new();
+            encode(&Value::Decimal(text.clone()), &mut out).unwrap();
+            assert!(out.ends_with(text.as_bytes()));
+        }
     }
 
     /// Nine values: two bytes of NULLs, all types, then the values that there are.
