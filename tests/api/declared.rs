@@ -1,5 +1,6 @@
 //! What a seller declares a parameter to be holds at the source, and a refused value is told by its name.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company, PgCluster};
 
@@ -9,6 +10,8 @@ use crate::{host, unique};
 const TABLE: &str = "CREATE TYPE status AS ENUM ('paid', 'open');
     CREATE TABLE t (id int4, small int2, team varchar(9), key uuid);
     INSERT INTO t VALUES (1, 1, 'a', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), (2, 2, 'a', NULL), (3, 3, 'b', NULL), (4, 4, NULL, NULL);
+    CREATE TABLE amounts (anyprec numeric, near float8);
+    INSERT INTO amounts VALUES (1.0000000000000000001, 1), (9007199254740993, 2), (2.5, 2.5);
     CREATE TABLE orders (id int4 PRIMARY KEY, status status, small int2, ref uuid);
     INSERT INTO orders VALUES (1, 'paid', 1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')";
 
@@ -40,6 +43,14 @@ impl Shop {
         self.seller.execute(asset, params).await
     }
 
+    /// With a body as it stands: whoever writes one by way of floats has no other numbers.
+    async fn ask_in(&self, asset: &str, body: String) -> Answer {
+        let path = self.seller.path(&format!("/assets/{asset}/execute"));
+        let request = self.seller.client.request(Method::POST, &path);
+        let request = request.header("content-type", "application/json");
+        Answer::of(request.body(body)).await
+    }
+
     async fn value(&self, asset: &str, params: Value) -> Value {
         let answer = self.ask(asset, params).await.expect(200);
         answer.at("/data/answer_value").clone()
@@ -58,6 +69,56 @@ async fn a_number_may_have_a_fraction() {
     let sql = "SELECT count(*) FROM t WHERE length(repeat('x', :n)) = 3";
     let asset = shop.asset(sql, &[("n", "number")]).await;
     assert_eq!(shop.value(&asset, json!({"n": 3})).await, 4);
+}
+
+/// A number that no float holds is compared, and reckoned with, as the number that was sent.
+#[tokio::test]
+async fn a_number_keeps_its_digits() {
+    let shop = Shop::open().await;
+    let x = [("x", "number")];
+    let count = |condition: &str| format!("SELECT count(*) FROM amounts WHERE {condition}");
+    let exact = shop.asset(&count("anyprec = :x"), &x).await;
+    let near = shop.asset(&count("near = :x"), &x).await;
+    // Beside whole numbers the server would read another one.
+    let sql = "SELECT count(*) FROM t WHERE id < :x";
+    let whole = shop.asset(sql, &x).await;
+    for (asset, number, count) in [
+        (&exact, "1.0000000000000000001", 1),
+        (&exact, "1", 0),
+        (&exact, "9007199254740993", 1),
+        (&exact, "9007199254740993.0", 1),
+        (&exact, "9007199254740992", 0),
+        (&exact, "2.50", 1),
+        (&exact, "25e-1", 1),
+        (&exact, "1e-400", 0),
+        (&near, "1.0000000000000000001", 1),
+        (&near, "2.5", 1),
+        (&whole, "1.0000000000000000001", 1),
+        (&whole, "1", 0),
+    ] {
+        let body = format!("{{\"params\": {{\"x\": {number}}}}}");
+        let answer = shop.ask_in(asset, body).await.expect(200);
+        assert_eq!(answer.at("/data/answer_value"), count, "{number}");
+    }
+    let sum = shop
+        .seller
+        .asset(
+            &shop.connection,
+            json!({"result_type": "string", "sql_logic": "SELECT (:x::numeric + 0)::text",
+                "parameters": [{"name": "x", "type": "number", "maximum": 1e20}]}),
+        )
+        .await;
+    let of = |number: &str| shop.ask_in(&sum, format!("{{\"params\": {{\"x\": {number}}}}}"));
+    for number in ["12345678901234567890.123", "9007199254740993", "2.5", "-7"] {
+        let answer = of(number).await.expect(200);
+        assert_eq!(answer.at("/data/answer_value"), number);
+    }
+    for number in ["100000000000000000000.0001", "1e-2000"] {
+        let refused = of(number).await.expect_error(400, "INVALID_PARAMETER");
+        assert_eq!(refused.at("/error/details/errors/0/field"), "params.x");
+    }
+    let endless = of("1e400").await;
+    assert_eq!(endless.status, 400, "{}", endless.body);
 }
 
 /// The usual optional filter works, with and without a value, whichever comes first.
@@ -133,7 +194,7 @@ async fn a_refused_value_of_a_filter_is_named() {
     let type_of_its = "is no value of its type";
     for (query, field, message) in [
         ("status=paid&ref=c4ca&id[in]=1,2", "ref", type_of_its),
-        ("id=1&status=payed", "status", type_of_its),
+        ("id=1&status=sold", "status", type_of_its),
         ("id[in]=1,99999999999", "id[in]", whole),
         ("filters[id][in]=1,2,99999999999", "filters[id][in]", whole),
         ("id[gte]=1&small[lt]=40000&status=paid", "small[lt]", small),

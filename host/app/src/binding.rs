@@ -1,7 +1,33 @@
 //! Values of parameters as the sandbox binds them, and what it says about one of them.
 
-use souk_domain::parameters::{Kind, Parameter, Value as Bound};
+use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::parameters::{self, Kind, Parameter, Raw, Value as Bound};
+use souk_domain::sql::Dialect;
 use souk_sandbox::{ColumnKind, Fault, RefusedField, Value};
+
+/// What is told of a number that its source would round, so that another one was compared.
+const NO_FLOAT: &str = "must be a number that a 64-bit float holds: no float is this one, and the source has no other numbers but integers of 64 bits";
+
+/// The values of an asset's parameters as a source of this dialect takes them; or everything that is wrong. `None`: a seller's API, which takes all.
+pub(crate) fn bind(
+    parameters: &[Parameter],
+    dialect: Option<Dialect>,
+    given: &[(&str, Raw<'_>)],
+) -> Result<Vec<Bound>, Vec<FieldError>> {
+    let bound = parameters::bind(parameters, given)?;
+    if dialect != Some(Dialect::Sqlite) {
+        return Ok(bound);
+    }
+    let mut errors = FieldErrors::default();
+    for (parameter, value) in parameters.iter().zip(&bound) {
+        if let Bound::Decimal(digits) = value
+            && digits.parse::<i64>().is_err()
+        {
+            errors.add(parameter.field(), "invalid_type", NO_FLOAT);
+        }
+    }
+    errors.or(bound)
+}
 
 /// What a caller knows a value by that was bound.
 pub(crate) struct Named {
@@ -49,8 +75,48 @@ pub(crate) fn value(bound: &Bound) -> Value {
         Bound::Boolean(value) => Value::Boolean(*value),
         Bound::Integer(value) => Value::Int64(*value),
         Bound::Number(value) => Value::Float64(*value),
+        Bound::Decimal(digits) => Value::Decimal(digits.clone()),
         Bound::Text(text) => Value::Text(text.clone()),
         Bound::Date(days) => Value::Date(*days),
         Bound::Timestamp(micros) => Value::Timestamp(*micros),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use souk_domain::parameters::Definition;
+
+    use super::*;
+
+    /// A source that would round a number is not asked with it.
+    #[test]
+    fn a_number_that_would_be_rounded_is_refused() {
+        let definition = Definition {
+            name: "x",
+            kind: "number",
+            required: None,
+            default: None,
+            allowed: Vec::new(),
+            minimum: None,
+            maximum: None,
+        };
+        let parameters = [Parameter::new("parameters[0]", &definition).unwrap()];
+        let of = |dialect, text| bind(&parameters, dialect, &[("x", Raw::Digits(text))]);
+        let (fine, whole) = ("1.0000000000000000001", "9007199254740993");
+        let refused = of(Some(Dialect::Sqlite), fine).unwrap_err();
+        assert_eq!(refused[0].field, "params.x");
+        assert_eq!(refused[0].code, "invalid_type");
+        assert!(refused[0].message.contains("no float is this one"));
+        for (dialect, text) in [
+            (Some(Dialect::Sqlite), whole),
+            (Some(Dialect::Postgres), fine),
+            (Some(Dialect::Opaque), fine),
+            (None, fine),
+        ] {
+            let decimal = Bound::Decimal(text.to_owned());
+            assert_eq!(of(dialect, text), Ok(vec![decimal]), "{dialect:?}");
+        }
+        let float = of(Some(Dialect::Sqlite), "2.50");
+        assert_eq!(float, Ok(vec![Bound::Number(2.5)]));
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
+use serde_json::Value as Json;
 use souk_domain::ids::ExecutionId;
-use souk_domain::parameters::{self, Raw, Value as Bound};
+use souk_domain::parameters::{Parameter, Raw, Value as Bound};
 use souk_sandbox::{Call, FaultKind, Output, Query, Request};
 use souk_store::Cached;
 
 use crate::App;
-use crate::binding::{Named, declared, named};
+use crate::binding::{self, Named, declared, named};
 use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::preview;
@@ -49,7 +50,8 @@ fn bind(
     given: &[(&str, Raw<'_>)],
     owner: bool,
 ) -> Result<Vec<Bound>, Failure> {
-    parameters::bind(&asset.plan.parameters, given)
+    let plan = &asset.plan;
+    binding::bind(&plan.parameters, plan.dialect, given)
         .map_err(|errors| Failure::before(owner, Cause::Parameters(errors)))
 }
 
@@ -98,7 +100,7 @@ async fn ask(
         }),
         Action::Call(route) => Request::Call(Call {
             route: route.clone(),
-            parameters: object(asset, bound),
+            parameters: object(&asset.plan.parameters, bound),
             asset_id: asset.row.id.to_string(),
             request_id: payer.request.to_string(),
             execution_id: execution.to_string(),
@@ -139,21 +141,37 @@ fn too_large(kind: &ResultKind) -> String {
     }
 }
 
-/// The parameters of a seller's function, as a JSON object. One that is null is left out.
-fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
-    let mut members = serde_json::Map::new();
-    for (parameter, value) in asset.plan.parameters.iter().zip(bound) {
-        let value = match value {
-            Bound::Null => continue,
-            Bound::Boolean(value) => (*value).into(),
-            Bound::Integer(value) => (*value).into(),
-            Bound::Number(value) => (*value).into(),
-            Bound::Text(text) => text.as_str().into(),
-            Bound::Date(_) | Bound::Timestamp(_) => value.to_string().into(),
-        };
-        members.insert(parameter.name().to_owned(), value);
-    }
-    serde_json::Value::Object(members).to_string()
+/// The parameters of a seller's function, as a JSON object in the order of their names. One that is null is left out.
+fn object(parameters: &[Parameter], bound: &[Bound]) -> String {
+    let members = parameters
+        .iter()
+        .zip(bound)
+        .filter_map(|(parameter, value)| {
+            // A name is of letters, digits and _.
+            Some(format!("\"{}\":{}", parameter.name(), written(value)?))
+        });
+    let mut members: Vec<String> = members.collect();
+    members.sort_unstable();
+    format!("{{{}}}", members.join(","))
+}
+
+/// A whole number that a float holds is written in digits up to here, as JavaScript does.
+const PLAIN_MAX: f64 = 1e21;
+
+/// A value as JSON. A whole number has no point, and one that no float holds has all its digits: as they mostly came.
+fn written(value: &Bound) -> Option<String> {
+    Some(match value {
+        Bound::Null => return None,
+        Bound::Boolean(value) => value.to_string(),
+        Bound::Integer(value) => value.to_string(),
+        Bound::Number(value) if value.fract() == 0.0 && value.abs() < PLAIN_MAX => {
+            value.to_string()
+        }
+        Bound::Number(value) => Json::from(*value).to_string(),
+        Bound::Decimal(digits) => digits.clone(),
+        Bound::Text(text) => Json::from(text.as_str()).to_string(),
+        Bound::Date(_) | Bound::Timestamp(_) => Json::from(value.to_string()).to_string(),
+    })
 }
 
 /// Runs an asset for its publication, without an answer to anybody.
@@ -174,4 +192,49 @@ pub(crate) async fn sample(
             let cause = run::late(&sold, started.elapsed(), cause);
             run::failure(&sold, payer, &execution, cause)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::definition::parameters;
+
+    /// A function is sent the numbers that its caller sent: a whole one without a point, and one that no float holds with all its digits.
+    #[test]
+    fn a_function_is_sent_the_numbers_that_came() {
+        let names = ["n", "a", "ab", "text", "day", "gone"];
+        let kinds = ["number", "number", "boolean", "string", "date", "string"];
+        let definition = names.iter().zip(kinds);
+        let definition = definition.map(|(name, kind)| json!({"name": name, "type": kind}));
+        let defined = parameters(&Json::from(definition.collect::<Vec<_>>())).unwrap();
+        let of = |n: Bound, a: Bound| {
+            let text = Bound::Text("\"x\"".to_owned());
+            let bound = [
+                n,
+                a,
+                Bound::Boolean(true),
+                text,
+                Bound::Date(0),
+                Bound::Null,
+            ];
+            object(&defined, &bound)
+        };
+        assert_eq!(
+            of(
+                Bound::Number(7.0),
+                Bound::Decimal("1.0000000000000000001".to_owned())
+            ),
+            r#"{"a":1.0000000000000000001,"ab":true,"day":"1970-01-01","n":7,"text":"\"x\""}"#
+        );
+        let numbers = of(Bound::Number(1e18), Bound::Number(-1.5e300));
+        assert!(
+            numbers.starts_with(r#"{"a":-1.5e300,"ab""#)
+                || numbers.starts_with(r#"{"a":-1.5e+300,"ab""#),
+            "{numbers}"
+        );
+        assert!(numbers.contains(r#""n":1000000000000000000,"#), "{numbers}");
+        assert_eq!(object(&[], &[]), "{}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 use souk_domain::fields::FieldError;
-use souk_domain::parameters::{self, Raw};
+use souk_domain::parameters::Raw;
 use souk_domain::sql::{self, Dialect, RowSource};
 use souk_sandbox::{
     Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, json,
@@ -16,7 +16,7 @@ use souk_sandbox::{
 use souk_store::Cached;
 
 use crate::App;
-use crate::binding::declared;
+use crate::binding::{self, declared};
 use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{Action, AssetSnapshot};
@@ -90,7 +90,7 @@ pub async fn scan(
         let error = FieldError::new("column", "unsupported", message);
         return Err(refuse(Cause::Parameters(vec![error])));
     };
-    let bound = parameters::bind(&plan.parameters, given)
+    let bound = binding::bind(&plan.parameters, plan.dialect, given)
         .map_err(|errors| refuse(Cause::Parameters(errors)))?;
     let bound: Vec<_> = bindings
         .iter()

@@ -16,6 +16,7 @@ pub mod markdown;
 pub mod moments;
 pub mod money;
 pub mod names;
+pub mod numbers;
 pub mod pages;
 pub mod parameters;
 pub mod payments;

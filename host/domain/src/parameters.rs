@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::fields::{FieldError, FieldErrors};
 use crate::moments;
+use crate::numbers::{self, Number};
 use crate::sql::is_name;
 use crate::time::DAY_MICROS;
 
@@ -58,7 +59,7 @@ impl Kind {
     fn expectation(self) -> &'static str {
         match self {
             Kind::Integer => "must be a whole number",
-            Kind::Number => "must be a number",
+            Kind::Number => numbers::NO_NUMBER,
             Kind::String => "must be a string",
             Kind::Boolean => "must be true or false",
             Kind::Date => moments::DATE,
@@ -74,6 +75,8 @@ pub enum Value {
     Boolean(bool),
     Integer(i64),
     Number(f64),
+    /// A number that no float is, in plain digits.
+    Decimal(String),
     Text(String),
     /// Days since 1970-01-01.
     Date(i32),
@@ -87,10 +90,22 @@ impl Value {
         match (self, other) {
             (Value::Integer(a), Value::Integer(b)) => a < b,
             (Value::Number(a), Value::Number(b)) => a < b,
+            (Value::Number(a), Value::Decimal(b)) => numbers::order_of_float(*a, b).is_lt(),
+            (Value::Decimal(a), Value::Number(b)) => numbers::order_of_float(*b, a).is_gt(),
+            (Value::Decimal(a), Value::Decimal(b)) => numbers::order(a, b).is_lt(),
             (Value::Text(a), Value::Text(b)) => a < b,
             (Value::Date(a), Value::Date(b)) => a < b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a < b,
             _ => false,
+        }
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Value {
+        match number {
+            Number::Float(value) => Value::Number(value),
+            Number::Digits(digits) => Value::Decimal(digits),
         }
     }
 }
@@ -103,7 +118,7 @@ impl fmt::Display for Value {
             Value::Boolean(v) => write!(f, "{v}"),
             Value::Integer(v) => write!(f, "{v}"),
             Value::Number(v) => write!(f, "{v}"),
-            Value::Text(v) => f.write_str(v),
+            Value::Decimal(v) | Value::Text(v) => f.write_str(v),
             Value::Date(days) => match date_of_days(*days) {
                 Some(date) => write!(f, "{date}"),
                 None => write!(f, "{days}"),
@@ -124,6 +139,8 @@ pub enum Raw<'a> {
     Integer(i64),
     /// Not a whole number, or beyond 64 bits.
     Number(f64),
+    /// The same as it was written, where a float may be another one.
+    Digits(&'a str),
     Text(&'a str),
     /// An array or an object.
     Other,
@@ -401,7 +418,9 @@ pub fn read(kind: Kind, raw: &Raw<'_>) -> Result<Value, String> {
         },
         Raw::Boolean(value) if kind == Kind::Boolean => Some(Value::Boolean(value)),
         Raw::Integer(value) if kind == Kind::Integer => Some(Value::Integer(value)),
-        Raw::Integer(value) if kind == Kind::Number => Some(Value::Number(value as f64)),
+        Raw::Integer(value) if kind == Kind::Number => Some(numbers::whole(value)?.into()),
+        Raw::Digits(text) if kind == Kind::Integer => integer(text).map(Value::Integer),
+        Raw::Digits(text) if kind == Kind::Number => Some(numbers::read(text)?.into()),
         // JSON knows one kind of number: 3.0 is a whole one.
         Raw::Number(value)
             if kind == Kind::Integer
@@ -413,7 +432,12 @@ pub fn read(kind: Kind, raw: &Raw<'_>) -> Result<Value, String> {
         Raw::Number(value) if kind == Kind::Number && value.is_finite() => {
             Some(Value::Number(value))
         }
-        Raw::Null | Raw::Boolean(_) | Raw::Integer(_) | Raw::Number(_) | Raw::Other => None,
+        Raw::Null
+        | Raw::Boolean(_)
+        | Raw::Integer(_)
+        | Raw::Number(_)
+        | Raw::Digits(_)
+        | Raw::Other => None,
     };
     match value {
         Some(Value::Text(text)) if text.len() > TEXT_BYTES_MAX => {
@@ -431,11 +455,7 @@ fn read_text(kind: Kind, text: &str) -> Result<Value, &'static str> {
     let value = match kind {
         Kind::String => Some(Value::Text(text.to_owned())),
         Kind::Integer => integer(text).map(Value::Integer),
-        Kind::Number => text
-            .parse::<f64>()
-            .ok()
-            .filter(|v| v.is_finite())
-            .map(Value::Number),
+        Kind::Number => Some(numbers::read(text)?.into()),
         Kind::Boolean => match text {
             "true" | "1" => Some(Value::Boolean(true)),
             "false" | "0" => Some(Value::Boolean(false)),

@@ -55,6 +55,75 @@ fn json_is_strict_about_types() {
     }
 }
 
+/// A number keeps its digits, however it is sent. What a float says is one, also where it was written longer.
+#[test]
+fn a_number_keeps_its_digits() {
+    let decimal = |digits: &str| Ok(Value::Decimal(digits.to_owned()));
+    let long = "1.0000000000000000001";
+    for raw in [Raw::Digits(long), Raw::Query(long)] {
+        assert_eq!(one("number", raw), decimal(long));
+    }
+    let whole = Raw::Integer(9_007_199_254_740_993);
+    assert_eq!(one("number", whole), decimal("9007199254740993"));
+    for raw in [Raw::Digits("2.50"), Raw::Query("2.5"), Raw::Number(2.5)] {
+        assert_eq!(one("number", raw), Ok(Value::Number(2.5)));
+    }
+    let beyond = Raw::Digits("9007199254740993.0");
+    assert_eq!(
+        one("integer", beyond),
+        Ok(Value::Integer(9_007_199_254_740_993))
+    );
+    for (kind, text) in [
+        ("integer", "3.0000000000000000001"),
+        ("string", "3"),
+        ("number", "1e400"),
+        ("number", "1e-2000"),
+    ] {
+        let refused = one(kind, Raw::Digits(text)).unwrap_err();
+        assert_eq!(refused[0].code, "invalid_type", "{kind} {text}");
+        assert_eq!(refused[0].field, "params.p");
+    }
+}
+
+/// Bounds and lists are held against a number digit for digit.
+#[test]
+fn bounds_of_numbers_are_exact() {
+    let mut bounded = definition("p", "number");
+    bounded.minimum = Some(Raw::Number(0.1));
+    bounded.maximum = Some(Raw::Integer(9_007_199_254_740_993));
+    let bounded = [Parameter::new("p", &bounded).unwrap()];
+    let code = |parameters: &[Parameter], text: &str| {
+        let bound = bind(parameters, &[("p", Raw::Query(text))]);
+        bound.map_err(|errors| errors[0].code).err()
+    };
+    for (text, expected) in [
+        ("0.1", None),
+        ("0.1000000000000000000", None),
+        ("0.09999999999999999999999", Some("out_of_range")),
+        ("0.10000000000000000000001", None),
+        ("9007199254740993", None),
+        ("9007199254740993.0000000001", Some("out_of_range")),
+        ("9007199254740992.9999999999", None),
+        ("9007199254740994", Some("out_of_range")),
+    ] {
+        assert_eq!(code(&bounded, text), expected, "{text}");
+    }
+    let mut listed = definition("p", "number");
+    listed.allowed = vec![Raw::Number(1.5), Raw::Integer(9_007_199_254_740_993)];
+    listed.default = Some(Raw::Integer(9_007_199_254_740_993));
+    let listed = [Parameter::new("p", &listed).unwrap()];
+    for (text, expected) in [
+        ("1.500", None),
+        ("1.5000000000000000000001", Some("not_allowed")),
+        ("9007199254740993.0", None),
+        ("9007199254740992", Some("not_allowed")),
+    ] {
+        assert_eq!(code(&listed, text), expected, "{text}");
+    }
+    let default = Value::Decimal("9007199254740993".to_owned());
+    assert_eq!(bind(&listed, &[]), Ok(vec![default]));
+}
+
 /// Digits that no column keeps are not cut off behind the caller's back, in a body, an address or a definition.
 #[test]
 fn a_moment_between_two_microseconds_is_refused() {

@@ -90,7 +90,7 @@ pub fn declared(value: &Value) -> Option<u32> {
 pub fn is_mistaken(value: &Value, type_oid: u32) -> bool {
     let is_any_number = matches!(
         value,
-        Value::Float64(_) | Value::Null(Some(ColumnType::Float64))
+        Value::Float64(_) | Value::Decimal(_) | Value::Null(Some(ColumnType::Float64))
     );
     let is_declared = |is: fn(u32) -> bool| declared(value).is_some_and(is);
     match type_oid {

@@ -202,6 +202,15 @@ mod tests {
         }
     }
 
+    /// A number that no float holds is told to be a number where the server reads a whole one, as a float is.
+    #[test]
+    fn exact_numbers_are_numbers() {
+        for value in [Value::Float64(2.5), Value::Decimal("2.5".into())] {
+            let told = Typing::better(&None, &[oid::INT8], &[value]);
+            assert_eq!(types(&told), [oid::NUMERIC]);
+        }
+    }
+
     /// One that the server takes is not lost with another one that it refuses.
     #[test]
     fn several_are_tried_together_and_then_alone() {

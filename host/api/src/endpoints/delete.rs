@@ -34,7 +34,7 @@ pub async fn delete_endpoint(
                 reason: Some(ENDPOINT_ARCHIVED),
                 reason_code: Some("other"),
             };
-            keys::deactivate_of_endpoint(write, company, &id, &deactivation).await?;
+            keys::deactivate_of_endpoint(write, caller.company(), &id, &deactivation).await?;
             Ok(Deleted)
         })
         .await

@@ -88,7 +88,7 @@ pub async fn update<K: Offered>(
     let body: K::In = json::parse(&merged)?;
     let common = K::common(&body);
     let credits = credits(common.price_credits)?;
-    let params = Params::Json(common.params.cloned().unwrap_or_default());
+    let params = Params::of_floats(common.params.cloned().unwrap_or_default());
     let written = K::checked(body, api, caller).await?;
     if before.status == ProductStatus::Published && written.slug != before.written.slug {
         let message = format!(

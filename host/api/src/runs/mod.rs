@@ -2,6 +2,7 @@
 //! failure is told.
 
 pub mod answer;
+mod digits;
 mod export;
 mod failure;
 pub mod page;
@@ -12,6 +13,7 @@ use crate::answer::AnyObject;
 use crate::idempotency::{self, Attempt, Keyed, Once};
 use crate::refusals::INVALID_PARAMETER;
 use crate::{ApiState, Caller, Prepared, Problem, Ran, RawBody};
+use digits::{Digits, digits};
 pub use failure::{refusal, unpublished};
 use http::{HeaderMap, HeaderName};
 pub use page::page;
@@ -51,14 +53,14 @@ pub struct ExecuteIn {
 /// The parameters of an execution as they were sent.
 #[derive(Clone, Debug)]
 pub enum Params {
-    Json(Map<String, Value>),
+    Json(Map<String, Value>, Digits),
     Query(Vec<(String, String)>),
 }
 
 impl Params {
     pub fn of_body(raw: &RawBody<ExecuteIn>) -> Result<Params, Problem> {
         let body = raw.json()?;
-        Ok(Params::Json(body.params.unwrap_or_default()))
+        Ok(Params::sent(body.params.unwrap_or_default(), &raw.bytes))
     }
 
     /// The `params` of a body that has none beside them. `own`: which other members the operation has.
@@ -72,7 +74,17 @@ impl Params {
         if params.is_empty() {
             beside_params(body, own, parameters)?;
         }
-        Ok(Params::Json(params))
+        Ok(Params::sent(params, body))
+    }
+
+    fn sent(params: Map<String, Value>, body: &[u8]) -> Params {
+        let digits = digits(&params, body);
+        Params::Json(params, digits)
+    }
+
+    /// Of a body that was written anew from what was read of another one, so that its numbers are floats already.
+    pub fn of_floats(params: Map<String, Value>) -> Params {
+        Params::Json(params, Digits::new())
     }
 
     /// `params.name=value`, or `name=value` for short. A name that the asset does not know is refused
@@ -88,9 +100,13 @@ impl Params {
 
     pub fn raw(&self) -> Vec<(&str, Raw<'_>)> {
         match self {
-            Params::Json(members) => members
+            Params::Json(members, digits) => members
                 .iter()
-                .map(|(name, value)| (name.as_str(), raw(value)))
+                .map(|(name, value)| {
+                    let sent = digits.get(name);
+                    let given = sent.map_or_else(|| raw(value), |text| Raw::Digits(text));
+                    (name.as_str(), given)
+                })
                 .collect(),
             Params::Query(pairs) => pairs
                 .iter()
@@ -143,7 +159,7 @@ pub async fn asset<T>(
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
     let max_credits = max_credits(&raw.parts.headers)?;
-    if matches!(&params, Params::Json(members) if members.is_empty())
+    if matches!(&params, Params::Json(members, _) if members.is_empty())
         && let Err(problem) = beside_params(&raw.bytes, &[], &asset.plan.parameters)
     {
         // What it says of parameters is for those who may run the asset.

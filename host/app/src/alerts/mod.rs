@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use souk_domain::alerts::{Condition, Standing, Watched};
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{AlertId, AssetId, CompanyId, UserId, WebhookId};
-use souk_domain::parameters;
 use souk_domain::time::Timestamp;
 use souk_store::alerts::{self, Alert, Written};
 use souk_store::{AnyConnection, Cached, StoreError, Write, webhooks};
 
 use crate::App;
+use crate::binding;
 use crate::definition::raw;
 use crate::failure::{Cause, Failure};
 use crate::products::{self, AssetSnapshot};
@@ -65,7 +65,8 @@ pub async fn check(
         .iter()
         .map(|(name, value)| (name.as_str(), raw(value)))
         .collect();
-    errors.take(parameters::bind(&asset.plan.parameters, &given));
+    let plan = &asset.plan;
+    errors.take(binding::bind(&plan.parameters, plan.dialect, &given));
     match watched(&asset) {
         Some(watched) => drop(errors.take(condition.fits(watched))),
         None => errors.add(

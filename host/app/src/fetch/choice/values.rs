@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 
 use souk_domain::moments;
+use souk_domain::numbers;
 use souk_domain::parameters::{self, Kind, Raw};
 use souk_domain::sql::{Dialect, Operator, prefix_pattern};
 use souk_sandbox::{ColumnKind, Fact, Facts, Value};
@@ -207,8 +208,10 @@ fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
     // Whether its texts say a zone, and its numbers are whole, is known of some rows, and perhaps of none.
     let is_file = column.dialect == Dialect::Sqlite;
     let read = |kind| parameters::read(kind, &Raw::Query(text)).map(|bound| value(&bound));
+    // A column of floats has none but those: the nearest one stands for the number.
+    let float = || numbers::float(text).map_err(str::to_owned);
     // Checked as a number, sent digit for digit.
-    let digits = || read(Kind::Number).map(|_| text.to_owned());
+    let digits = || float().map(|_| text.to_owned());
     if column.kind == ColumnKind::Float64
         && column.has_infinities()
         && let Some(value) = endless(text)
@@ -219,9 +222,9 @@ fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
         ColumnKind::Boolean => read(Kind::Boolean),
         ColumnKind::Int64 | ColumnKind::Float64 if is_file => digits().map(Value::Decimal),
         ColumnKind::Int64 => read(Kind::Integer),
-        ColumnKind::Float64 if column.has_singles() => read(Kind::Number).map(single),
-        ColumnKind::Float64 => read(Kind::Number),
-        ColumnKind::Decimal if !is_whole(text) && column.is_wide() => read(Kind::Number),
+        ColumnKind::Float64 if column.has_singles() => float().map(single),
+        ColumnKind::Float64 => float().map(Value::Float64),
+        ColumnKind::Decimal if !is_whole(text) && column.is_wide() => float().map(Value::Float64),
         ColumnKind::Decimal => digits().map(Value::Decimal),
         ColumnKind::Date => Ok(Value::Date(moments::date(text)?)),
         ColumnKind::Time => Ok(Value::Time(moments::time(text)?)),
@@ -247,10 +250,7 @@ fn read_value(column: Compared<'_>, text: &str) -> Result<Value, String> {
 
 /// The float of 32 bits that is shown as this number, with 64 of them; or else what lies between the two that are shown as the next less and the
 /// next greater one.
-fn single(value: Value) -> Value {
-    let Value::Float64(number) = value else {
-        return value;
-    };
+fn single(number: f64) -> Value {
     let nearest = number as f32;
     let shown = nearest.to_string().parse::<f64>().unwrap_or(f64::NAN);
     let other = match shown.partial_cmp(&number) {
@@ -260,7 +260,7 @@ fn single(value: Value) -> Value {
     };
     match nearest.is_finite() && other.is_finite() {
         true => Value::Float64(f64::midpoint(nearest.into(), other.into())),
-        false => value,
+        false => Value::Float64(number),
     }
 }
 
