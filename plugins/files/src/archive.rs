@@ -1,46 +1,38 @@
 //! A tar archive: several files that are uploaded, and replaced, as one. Its files lie in it as they are, so that they are read in place.
 
+mod headers;
+mod notes;
+
+use crate::clock::Clock;
 use crate::slice::Slice;
+use headers::{Headers, Kind};
 use souk_sdk::Error;
 use std::collections::BTreeMap;
-use std::path::Component;
 
 /// Files, folders and whatever else it lists.
 const ENTRIES_MAX: usize = 10_000;
-/// A long name, and what else an archive says of a file.
-const NAME_BYTES_MAX: u64 = 64 << 10;
-/// Each file may have a long name, a long link and notes before it.
-const NAMES_MAX: usize = 4 * ENTRIES_MAX;
 
 /// A file of an archive.
 pub struct Member {
     /// Its folders and its name.
-    pub path: Vec<String>,
+    pub path: String,
     pub slice: Slice,
 }
 
 /// The files of an archive by their paths. Of a path that it has twice the last counts: so `tar -r` replaces a file.
-pub fn members(archive: &Slice) -> Result<Vec<Member>, Error> {
-    check_names(archive)?;
-    let mut reader = tar::Archive::new(archive.reader());
-    let entries = reader.entries_with_seek().map_err(broken)?;
-    let mut members: BTreeMap<Vec<String>, Slice> = BTreeMap::new();
-    for (count, entry) in entries.enumerate() {
-        if count == ENTRIES_MAX {
-            return Err(Error::configuration(
-                "too_many_files",
-                format!("the archive lists more than {ENTRIES_MAX} files and folders"),
-            ));
+pub fn members(archive: &Slice, clock: &Clock) -> Result<Vec<Member>, Error> {
+    let mut headers = Headers::new(archive, clock);
+    let mut members: BTreeMap<String, Slice> = BTreeMap::new();
+    let mut count = 0;
+    while let Some(entry) = headers.next()? {
+        count += 1;
+        if count > ENTRIES_MAX {
+            return Err(too_many_files());
         }
-        let entry = entry.map_err(broken)?;
-        if !entry.header().entry_type().is_file() {
-            continue;
+        if entry.kind == Kind::File {
+            let slice = archive.part(entry.bytes).map_err(|_| truncated())?;
+            members.insert(entry.path, slice);
         }
-        let start = entry.raw_file_position();
-        let end = start.checked_add(entry.size()).ok_or_else(truncated)?;
-        let path = path_of(&entry)?;
-        let slice = archive.part(start..end).map_err(|_| truncated())?;
-        members.insert(path, slice);
     }
     let members = members.into_iter();
     Ok(members
@@ -48,49 +40,66 @@ pub fn members(archive: &Slice) -> Result<Vec<Member>, Error> {
         .collect())
 }
 
-/// Long names and what else is said of a file stand before it, as files of their own, which the reader takes into memory.
-fn check_names(archive: &Slice) -> Result<(), Error> {
-    let mut reader = tar::Archive::new(archive.reader());
-    let entries = reader.entries_with_seek().map_err(broken)?;
-    for (count, entry) in entries.raw(true).enumerate() {
-        let entry = entry.map_err(broken)?;
-        let kind = entry.header().entry_type();
-        let is_name = kind.is_gnu_longname() || kind.is_gnu_longlink();
-        let is_note = kind.is_pax_local_extensions() || kind.is_pax_global_extensions();
-        if (is_name || is_note) && entry.size() > NAME_BYTES_MAX || count > NAMES_MAX {
-            return Err(Error::source_failed(
-                "archive_broken",
-                "what the archive says of one of its files is too long: upload it anew",
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn path_of(entry: &tar::Entry<'_, impl std::io::Read>) -> Result<Vec<String>, Error> {
-    let path = entry.path().map_err(broken)?;
-    let mut parts = Vec::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(part) => parts.push(part.to_string_lossy().into_owned()),
-            // Nothing is written anywhere, and its files are told apart by their last names.
-            _ => continue,
-        }
-    }
-    Ok(parts)
+fn too_many_files() -> Error {
+    Error::configuration(
+        "too_many_files",
+        format!("the archive lists more than {ENTRIES_MAX} files and folders"),
+    )
 }
 
 fn truncated() -> Error {
     Error::source_failed(
         "archive_broken",
-        "the archive ends in the middle of a file: upload it anew",
+        "the archive ends in the middle: upload it anew, whole",
     )
 }
 
 fn broken(error: std::io::Error) -> Error {
+    damaged(&error.to_string())
+}
+
+fn damaged(detail: &str) -> Error {
     Error::source_failed(
         "archive_broken",
         "the file is no tar archive, or a damaged one: upload it anew, uncompressed",
     )
-    .detail(error.to_string())
+    .detail(detail)
+}
+
+/// Whatever the file is: the connector is not to blame.
+fn late(_: Error) -> Error {
+    Error::timeout(
+        "open_timeout",
+        "the file takes too long to open: write fewer files into the archive",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::ErrorClass;
+    use std::io::Write;
+
+    fn slice(bytes: &[u8]) -> Slice {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        Slice::whole(file, Default::default()).unwrap()
+    }
+
+    #[test]
+    fn an_archive_that_takes_too_long_is_the_sources() {
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(1);
+        archive
+            .append_data(&mut header, "a.csv", &b"n"[..])
+            .unwrap();
+        let archive = slice(&archive.into_inner().unwrap());
+        let clock = Clock::default();
+        assert_eq!(members(&archive, &clock).unwrap().len(), 1);
+        clock.allow(0);
+        let error = members(&archive, &clock).err().unwrap();
+        assert_eq!(error.class, ErrorClass::Timeout);
+        assert_eq!(error.code, "open_timeout");
+    }
 }

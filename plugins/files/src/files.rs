@@ -4,6 +4,7 @@
 //! (`orders.parquet/`, as Spark writes them) is one table, made of the files in it; other folders say nothing.
 
 use crate::archive::{self, Member};
+use crate::clock::Clock;
 use crate::slice::Slice;
 use souk_sdk::{Error, FileName};
 use std::collections::BTreeMap;
@@ -79,15 +80,15 @@ pub struct Opened {
     pub read: Arc<AtomicU64>,
 }
 
-pub fn open(directory: &Path, name: &FileName) -> Result<Opened, Error> {
+pub fn open(directory: &Path, name: &FileName, clock: &Clock) -> Result<Opened, Error> {
     let read = Arc::new(AtomicU64::new(0));
     let file = File::open(directory.join(name.as_str())).map_err(not_found)?;
     let slice = Slice::whole(file, read.clone()).map_err(not_found)?;
-    let name = name.as_str().to_owned();
-    let members = match ends_with(&name, ".tar") {
-        true => archive::members(&slice)?,
+    let name = name.as_str();
+    let members = match ends_with(name, ".tar") {
+        true => archive::members(&slice, clock)?,
         false => vec![Member {
-            path: vec![name.clone()],
+            path: name.to_owned(),
             slice,
         }],
     };
@@ -107,7 +108,8 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
     let mut tables: BTreeMap<String, Files> = BTreeMap::new();
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     for Member { path, slice } in members {
-        let Some((place, name, format)) = table_of(&path)? else {
+        let parts: Vec<&str> = path.split('/').collect();
+        let Some((place, name, format)) = table_of(&parts)? else {
             continue;
         };
         let first = places.entry(name.clone()).or_insert_with(|| place.clone());
@@ -131,7 +133,7 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
                 ),
             ));
         }
-        table.parts.push((path.join("/"), slice));
+        table.parts.push((path, slice));
     }
     if tables.len() > TABLES_MAX {
         return Err(Error::configuration(
@@ -146,7 +148,7 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
 type Place = (String, String, Format);
 
 /// `None` of what is no table: `README`, `._orders.csv`, `_temporary/orders.csv`.
-fn table_of(path: &[String]) -> Result<Option<Place>, Error> {
+fn table_of(path: &[&str]) -> Result<Option<Place>, Error> {
     let Some((name, folders)) = path.split_last() else {
         return Ok(None);
     };
@@ -180,16 +182,16 @@ fn ends_with(name: &str, extension: &str) -> bool {
         .is_some_and(|end| end.eq_ignore_ascii_case(extension))
 }
 
-fn formats_differ(path: &[String]) -> Error {
+fn formats_differ(path: &str) -> Error {
     Error::configuration(
         "formats_differ",
         "the files of one table are of several formats: leave one format in its folder",
     )
-    .detail(path.join("/"))
+    .detail(path)
 }
 
 /// Hive's way: what the folders say is in none of the files.
-fn folder_is_a_column(path: &[String]) -> Error {
+fn folder_is_a_column(path: &[&str]) -> Error {
     Error::configuration(
         "folder_is_a_column",
         "a table's folder is divided by the values of a column, which its files do not have: write them with the column, and without the folders",
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
 
     fn of(path: &str) -> Option<(String, String, Format)> {
-        let parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+        let parts: Vec<&str> = path.split('/').collect();
         table_of(&parts).unwrap()
     }
 

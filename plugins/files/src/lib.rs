@@ -65,6 +65,9 @@ use std::path::{Path, PathBuf};
 /// Where the host preopens the granted directory.
 const DIRECTORY: &str = "/data";
 
+/// What opening may take: the host ends it after fifteen seconds, and would take it for a fault of the connector.
+const OPEN_MS: u32 = 10_000;
+
 /// Numbers of the fixed shapes, out of the way of those of statements.
 const SHAPE_SCHEMA: u32 = 1_000_000;
 const SHAPE_PING: u32 = 1_000_001;
@@ -100,7 +103,9 @@ impl Machine for Session {
 
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
         let memory = Memory::default();
-        let files = files::open(&self.directory, &self.name)?;
+        let clock = Clock::default();
+        clock.allow(OPEN_MS);
+        let files = files::open(&self.directory, &self.name, &clock)?;
         self.engine = Some(Engine::new(files, Clock::default(), memory)?);
         step.ready();
         Ok(())
