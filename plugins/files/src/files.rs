@@ -3,7 +3,7 @@
 //! A file is a table, named by what stands before its extension. In an archive a folder whose name ends as a file's does
 //! (`orders.parquet/`, as Spark writes them) is one table, made of the files in it; other folders say nothing.
 
-use crate::archive::{self, Member};
+use crate::archive::{self, Held, Member};
 use crate::clock::Clock;
 use crate::slice::Slice;
 use souk_sdk::{Error, FileName};
@@ -85,33 +85,37 @@ pub fn open(directory: &Path, name: &FileName, clock: &Clock) -> Result<Opened, 
     let file = File::open(directory.join(name.as_str())).map_err(not_found)?;
     let slice = Slice::whole(file, read.clone()).map_err(not_found)?;
     let name = name.as_str();
-    let members = match ends_with(name, ".tar") {
+    let is_archive = ends_with(name, ".tar");
+    let members = match is_archive {
         true => archive::members(&slice, clock)?,
         false => vec![Member {
             path: name.to_owned(),
-            slice,
+            held: Held::File(slice),
         }],
     };
     let tables = tables(members)?;
-    if tables.is_empty() {
-        return Err(Error::configuration(
-            "unknown_format",
-            "the file's name says no format that is known here: .parquet, .csv, .tsv, .jsonl, .ndjson, .json or .arrow, \
-             .csv.gz, .tsv.gz or .jsonl.gz, or a .tar of such files",
-        ));
+    match (tables.is_empty(), is_archive) {
+        (false, _) => Ok(Opened { tables, read }),
+        (true, true) => Err(unknown_format(
+            "no name of the archive's files says a format",
+        )),
+        (true, false) => Err(unknown_format("the file's name says no format")),
     }
-    Ok(Opened { tables, read })
 }
 
 /// The tables that files are, by name.
 fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
     let mut tables: BTreeMap<String, Files> = BTreeMap::new();
     let mut places: BTreeMap<String, String> = BTreeMap::new();
-    for Member { path, slice } in members {
+    for Member { path, held } in members {
         let parts: Vec<&str> = path.split('/').collect();
         let Some((place, name, format)) = table_of(&parts)? else {
+            if matches!(held, Held::Symlink) && is_in_a_table(&parts) {
+                held.file(&path)?;
+            }
             continue;
         };
+        let slice = held.file(&path)?;
         let first = places.entry(name.clone()).or_insert_with(|| place.clone());
         if *first != place {
             return Err(twice(&name, first, &place));
@@ -152,8 +156,7 @@ fn table_of(path: &[&str]) -> Result<Option<Place>, Error> {
     let Some((name, folders)) = path.split_last() else {
         return Ok(None);
     };
-    // What Spark, notebooks and systems leave beside files.
-    if path.iter().any(|part| part.starts_with(['.', '_'])) {
+    if is_left_beside(path) {
         return Ok(None);
     }
     let Some((own, format)) = split(name) else {
@@ -168,6 +171,16 @@ fn table_of(path: &[&str]) -> Result<Option<Place>, Error> {
     Ok(Some((path[..=at].join("/"), stem.to_owned(), format)))
 }
 
+/// Whether a link that is called so may lead to a folder of a table's files.
+fn is_in_a_table(path: &[&str]) -> bool {
+    !is_left_beside(path) && path.iter().any(|part| split(part).is_some())
+}
+
+/// What Spark, notebooks and systems leave beside files.
+fn is_left_beside(path: &[&str]) -> bool {
+    path.iter().any(|part| part.starts_with(['.', '_']))
+}
+
 /// A name before its extension, and the format that the extension says.
 fn split(name: &str) -> Option<(&str, Format)> {
     FORMATS.iter().find_map(|(extension, format)| {
@@ -180,6 +193,17 @@ fn ends_with(name: &str, extension: &str) -> bool {
     let at = name.len().checked_sub(extension.len());
     at.and_then(|at| name.get(at..))
         .is_some_and(|end| end.eq_ignore_ascii_case(extension))
+}
+
+/// `what`: whose names were looked at, and that none is one of a format.
+fn unknown_format(what: &str) -> Error {
+    Error::configuration(
+        "unknown_format",
+        format!(
+            "{what} that is known here: .parquet, .csv, .tsv, .jsonl, .ndjson, .json or .arrow, .csv.gz, .tsv.gz or .jsonl.gz, or a .tar of \
+             such files"
+        ),
+    )
 }
 
 fn formats_differ(path: &str) -> Error {

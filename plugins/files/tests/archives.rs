@@ -4,7 +4,7 @@ mod common;
 
 use common::{ask, directory, open, ping, tar};
 use souk_connector_files::Session;
-use souk_sdk::Error;
+use souk_sdk::{Error, ErrorClass};
 use tar::{EntryType, Header};
 
 /// A block of zeros ends an archive.
@@ -15,9 +15,14 @@ const ROWS: &[u8] = b"n\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
 /// An entry without an archive's end.
 fn entry(kind: u8, path: &str, bytes: &[u8]) -> Vec<u8> {
+    linked(kind, path, "", bytes)
+}
+
+fn linked(kind: u8, path: &str, to: &str, bytes: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::new(kind));
     header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+    header.as_old_mut().linkname[..to.len()].copy_from_slice(to.as_bytes());
     header.set_size(bytes.len() as u64);
     header.set_cksum();
     let mut entry = [header.as_bytes(), bytes].concat();
@@ -87,6 +92,84 @@ fn an_archive_may_be_filled_up() {
     }
 }
 
+#[test]
+fn archives_that_were_joined_are_told() {
+    let first = [p1(), vec![0; 10_240]].concat();
+    let second = [p2(), END.to_vec()].concat();
+    is_refused(&[first, second].concat(), "archive_broken", "tar -A");
+    let more = [p1(), END.to_vec(), vec![0; 1 << 20], b"x".to_vec()].concat();
+    is_refused(&more, "archive_broken", "tar -A");
+}
+
+#[test]
+fn links_in_place_of_a_tables_file_are_told() {
+    let to = "orders.csv/p1.csv";
+    let long = format!("orders.csv/{}.csv", "n".repeat(200));
+    for link in [
+        linked(b'1', "orders.csv/p2.csv", to, b""),
+        linked(b'2', "orders.csv/p2.csv", "p1.csv", b""),
+        linked(b'2', "more.csv", to, b""),
+        // A folder of more files.
+        linked(b'2', "orders.csv/2026", "/srv/2026", b""),
+        [
+            entry(b'L', "././@LongLink", long.as_bytes()),
+            linked(b'1', "orders.csv/nnn", to, b""),
+        ]
+        .concat(),
+    ] {
+        let archive = [p1(), link, END.to_vec()].concat();
+        is_refused(&archive, "archive_broken", "tar -h --hard-dereference");
+    }
+    let error = opened(
+        &[
+            p2(),
+            linked(b'2', "orders.csv/p1.csv", "p2.csv", b""),
+            END.to_vec(),
+        ]
+        .concat(),
+    );
+    let error = error.err().unwrap();
+    assert_eq!(error.class, ErrorClass::Source);
+    assert_eq!(error.detail.as_deref(), Some("orders.csv/p1.csv"));
+}
+
+#[test]
+fn links_that_hide_no_rows_are_left_out() {
+    let link = linked(b'2', "orders.csv/p2.csv", "p1.csv", b"");
+    let other = [
+        linked(b'2', "README", "docs/README", b""),
+        linked(b'2', "orders.csv/._p3.csv", "p1.csv", b""),
+        linked(b'1', "orders.csv/_p3.csv", "orders.csv/p1.csv", b""),
+        entry(b'6', "pipe", b""),
+        entry(b'5', "orders.csv/", b""),
+        entry(b'V', "orders of 2026.csv", b""),
+        entry(b'0', "folder.csv/", b""),
+    ]
+    .concat();
+    // `tar -cf shop.tar orders.csv orders.csv/p1.csv`: its second time it is a link to itself.
+    let again = linked(b'1', "./orders.csv/p1.csv", "orders.csv/p1.csv", b"");
+    let archive = [link, p1(), other, p2(), again, END.to_vec()].concat();
+    assert_eq!(count(&archive), "20");
+}
+
+#[test]
+fn what_is_no_plain_file_is_told() {
+    let sparse = entry(b'S', "orders.csv/p2.csv", b"");
+    let archive = [p1(), sparse, END.to_vec()].concat();
+    is_refused(&archive, "archive_broken", "without -S");
+    let packed = |name: (&str, &[u8])| {
+        let notes = notes(&[("GNU.sparse.major", b"1"), name]);
+        let file = entry(b'0', "GNUSparseFile.7/p2.csv", b"1\n0\n10\n");
+        [p1(), notes, file, END.to_vec()].concat()
+    };
+    let archive = packed(("GNU.sparse.name", b"orders.csv/p2.csv"));
+    is_refused(&archive, "archive_broken", "without -S");
+    let archive = packed(("GNU.sparse.name", b"notes.txt"));
+    assert_eq!(count(&archive), "10");
+    let archive = [p1(), entry(b'6', "orders.csv/p2.csv", b""), END.to_vec()].concat();
+    is_refused(&archive, "archive_broken", "no file");
+}
+
 /// A file of which an archive has only the places that are not empty has their list in blocks of its own.
 #[test]
 fn files_behind_a_sparse_one_are_read() {
@@ -97,6 +180,18 @@ fn files_behind_a_sparse_one_are_read() {
     list[0][504] = 1;
     let archive = [header.as_bytes(), list.concat().as_slice(), &p1(), &END].concat();
     assert_eq!(count(&archive), "10");
+}
+
+#[test]
+fn archives_of_nothing_say_so() {
+    is_refused(b"", "archive_empty", "empty");
+    is_refused(&END, "archive_empty", "empty");
+    is_refused(&[0; 10_240], "archive_empty", "empty");
+    let folder = entry(b'5', "shop/", b"");
+    let readme = entry(b'0', "README.md", b"hello");
+    let link = linked(b'2', "README", "README.md", b"");
+    let archive = [folder, readme, link, END.to_vec()].concat();
+    is_refused(&archive, "unknown_format", "of the archive's files");
 }
 
 #[test]

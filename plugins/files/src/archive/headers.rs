@@ -46,6 +46,8 @@ pub struct Entry {
     /// Its folders and its name.
     pub path: String,
     pub kind: Kind,
+    /// Where a link leads.
+    pub link: String,
     /// Where in the archive it is.
     pub bytes: Range<u64>,
 }
@@ -92,6 +94,11 @@ impl<'a> Headers<'a> {
         }
     }
 
+    /// Where the archive goes on behind what was read of it.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
     fn header(&mut self) -> Result<Option<Header>, Error> {
         self.counted()?;
         let block = self.block()?;
@@ -121,6 +128,8 @@ impl<'a> Headers<'a> {
             (_, None) => header.entry_size().map_err(broken)?,
         };
         let bytes = self.passed(len)?;
+        let link = header.link_name_bytes().unwrap_or_default().into_owned();
+        let link = notes.link.unwrap_or(link);
         let path = notes
             .path
             .unwrap_or_else(|| header.path_bytes().into_owned());
@@ -133,6 +142,7 @@ impl<'a> Headers<'a> {
                 kind => kind,
             },
             path: plain(&path),
+            link: plain(&String::from_utf8_lossy(&link)),
             bytes,
         })
     }
