@@ -118,6 +118,7 @@ impl Host {
         }
         souk_app::connectors::loaded_all(&app).await;
         let platform = found_platform(&db).await?;
+        souk_app::files::keep_swept(&app);
 
         let base_url = settings
             .base_url

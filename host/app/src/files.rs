@@ -4,9 +4,9 @@
 //! names until the file's row is committed. So a reader sees the old file or the new one, never a
 //! part of either, and a connector is granted the one file that its connection names.
 //!
-//! - here: take in, delete, sweep;
+//! - here: take in, delete;
 //! - [`quota`]: how much a company may have;
-//! - [`uploads`]: what is on disk;
+//! - [`uploads`]: what is on disk; [`sweep`]: what is left over there;
 //! - [`shared`]: what hosts share by an object store, if the operator has one: [`objects`] are there, copies here in a [`cache`], and [`upkeep`]
 //!   is what is done about them beside requests.
 //!
@@ -17,10 +17,10 @@ mod error;
 pub mod objects;
 mod quota;
 mod shared;
+mod sweep;
 mod upkeep;
 mod uploads;
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +28,6 @@ use futures_util::Stream;
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
 use souk_sandbox::Grant;
-use souk_store::db::SWEPT_WITHIN;
 use souk_store::files::File;
 use souk_store::{StoreError, Write, connections, files};
 
@@ -37,12 +36,11 @@ use crate::detached::to_the_end;
 pub use error::{FileError, ObjectError};
 pub use quota::{COMPANY_BYTES_MAX, COMPANY_FILES_MAX, FILE_BYTES_MAX, Quota};
 pub use shared::{FILES, SharedFiles};
+pub use sweep::{keep_swept, sweep};
 pub use upkeep::start;
 pub use uploads::UPLOAD_MEMORY_MAX;
-use uploads::{Leftover, Place, REPLACED_KEPT, blocking, receive, remove_later};
+use uploads::{LEFTOVER_AGE_MIN, Leftover, Place, REPLACED_KEPT, receive, remove_later};
 
-/// An upload that nothing names after a day was broken off.
-const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
 /// A store that did not answer is asked again after this, then after twice as long, and so on:
 const LOOKED_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// so often, which is some eight minutes.
@@ -201,7 +199,7 @@ async fn take_place(app: &App, company: &CompanyId, place: Place, named: Named) 
 }
 
 /// Of an upload whose commit failed, so that nobody knows whether a row names it: asks until the store tells, and then removes its bytes or does what is
-/// left to do. Its bytes stay where the store does not tell: the [`sweep`] of a later start sees to them.
+/// left to do. Its bytes stay where the store does not tell: the [`sweep`] of a later hour sees to them.
 async fn look_again(app: App, company: CompanyId, place: Place, named: Named) {
     let upload = named.file.upload_id.as_str();
     let mut wait = LOOKED_AGAIN_AFTER;
@@ -330,43 +328,6 @@ fn remove_local(app: &App, company: &CompanyId, upload: &str) {
             shared.cache.forget(&upload).await;
         });
     }
-}
-
-/// Deletes what broken uploads and stopped hosts left behind, and finds the copies of shared files that are here. Called once at start.
-pub async fn sweep(app: &App) -> Result<usize, FileError> {
-    let found = async { files::uploads(&mut *app.db.read().await?).await };
-    let needed = app.db.answered(SWEPT_WITHIN, found).await?;
-    let needed: HashSet<(String, String)> = needed.into_iter().collect();
-    if let Some(shared) = &app.shared_files {
-        shared.cache.scan(needed.clone()).await?;
-    }
-    let files_dir = app.files_dir.clone();
-    let swept = blocking(move || {
-        let mut removed = 0;
-        for company in uploads::root(&files_dir)?.entries()? {
-            let company = company?;
-            if !company.file_type()?.is_dir() {
-                continue;
-            }
-            let uploads = company.open_dir()?;
-            for upload in uploads.entries()? {
-                let upload = upload?;
-                let name = upload.file_name();
-                let key = (
-                    company.file_name().to_string_lossy().into_owned(),
-                    name.to_string_lossy().into_owned(),
-                );
-                let written = upload.metadata()?.modified()?.into_std();
-                let age = written.elapsed().unwrap_or_default();
-                if !needed.contains(&key) && age > LEFTOVER_AGE_MIN {
-                    uploads.remove_dir_all(name)?;
-                    removed += 1;
-                }
-            }
-        }
-        Ok(removed)
-    });
-    Ok(swept.await?)
 }
 
 /// The bytes of the company's files but `name`, if there may be a file of that name.

@@ -190,6 +190,14 @@ pub async fn list(
     LIST.fetch(db, part, bind, from_row).await
 }
 
+/// Of every company.
+pub async fn ids(db: &mut AnyConnection) -> Result<Vec<CompanyId>, StoreError> {
+    let rows = sqlx::query("SELECT id FROM companies")
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(|row| row.id("id")).collect()
+}
+
 /// The platform's company, once the store has been founded.
 pub async fn platform(db: &mut AnyConnection) -> Result<Option<Company>, StoreError> {
     let row = sqlx::query(concat!(

@@ -5,11 +5,14 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Method, Request};
+use souk_app::files::sweep;
 use souk_domain::ids::{CompanyId, FileId};
 use souk_store::StoreError;
 use souk_store::files::{self, File};
 use std::convert::Infallible;
-use std::time::{Duration, Instant};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 
@@ -287,4 +290,83 @@ async fn bodies_are_taken_at_a_pace() {
     }
     let took = since.elapsed();
     assert!(took >= Duration::from_millis(400), "{took:?}");
+}
+
+/// Whose files they are, as the sweep notes it in their directory.
+const MARK: &str = ".store";
+
+/// What lies there under a company, as if nobody had written to it for two days.
+fn left(world: &World, company: &str, name: &str) -> PathBuf {
+    let left = world.state.app().files_dir.join(company).join(name);
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("a.db"), "left").unwrap();
+    for path in [&left.join("a.db"), &left] {
+        age(path);
+    }
+    left
+}
+
+fn age(path: &Path) {
+    let before = SystemTime::now() - Duration::from_secs(48 * 3_600);
+    fs::File::open(path).unwrap().set_modified(before).unwrap();
+}
+
+/// What a host left behind is removed by the store whose files these are, and by no other one; nothing of a company that the store does not know is.
+#[tokio::test]
+async fn only_their_own_store_sweeps_files() {
+    let world = World::new().await;
+    let (app, acme) = (world.state.app(), world.company("acme").await);
+    let mark = app.files_dir.join(MARK);
+    let whole = put(&acme, "a.db").body(Body::from("whole")).unwrap();
+    world.send(whole).await.expect(201);
+    sweep(app).await.unwrap();
+    let own = fs::read(&mark).unwrap();
+
+    let broken = left(&world, &acme.id, FileId::generate().as_str());
+    let strange = CompanyId::generate();
+    let strange = left(&world, strange.as_str(), FileId::generate().as_str());
+    fs::write(&mark, CompanyId::generate().as_str()).unwrap();
+    sweep(app).await.unwrap();
+    assert!(broken.exists() && strange.exists());
+
+    // Nobody knows whose these are: one of their companies is not this store's.
+    fs::remove_file(&mark).unwrap();
+    sweep(app).await.unwrap();
+    assert!(broken.exists() && strange.exists() && !mark.exists());
+
+    fs::write(&mark, own).unwrap();
+    sweep(app).await.unwrap();
+    assert!(!broken.exists() && strange.exists());
+    assert_eq!(size(&world, &acme, "a.db").await, Some(5));
+    let uploads = fs::read_dir(app.files_dir.join(&acme.id)).unwrap();
+    assert_eq!(uploads.count(), 1);
+}
+
+/// What somebody else has put among the files stays, and neither that nor what cannot be looked at keeps a host from starting.
+#[tokio::test]
+async fn what_is_foreign_among_files_is_left_alone() {
+    let world = World::new().await;
+    let (app, acme) = (world.state.app(), world.company("acme").await);
+    let kept = [
+        left(&world, "lost+found", "#123"),
+        left(&world, ".snapshot", FileId::generate().as_str()),
+        left(&world, "snapshot", FileId::generate().as_str()),
+        left(&world, &acme.id, "lost+found"),
+        left(&world, &acme.id, "copies"),
+    ];
+    let broken = left(&world, &acme.id, FileId::generate().as_str());
+    let files = [
+        app.files_dir.join("README"),
+        app.files_dir.join(&acme.id).join("README"),
+        app.files_dir
+            .join(&acme.id)
+            .join(FileId::generate().as_str()),
+    ];
+    for file in &files {
+        fs::write(file, "foreign").unwrap();
+        age(file);
+    }
+    sweep(app).await.unwrap();
+    assert!(kept.iter().chain(&files).all(|path| path.exists()));
+    assert!(!broken.exists());
 }

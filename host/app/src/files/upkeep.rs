@@ -14,10 +14,9 @@ use souk_store::objects::{self, Unnamed};
 use souk_store::{Read, StoreError, Write};
 use tokio::sync::{Notify, watch};
 
-use super::LEFTOVER_AGE_MIN;
 use super::error::FileError;
 use super::shared::SharedFiles;
-use super::uploads::Place;
+use super::uploads::{LEFTOVER_AGE_MIN, Place};
 
 use crate::App;
 use crate::background::Background;

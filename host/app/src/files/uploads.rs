@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, OpenOptions};
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use souk_domain::ids::CompanyId;
@@ -22,6 +22,10 @@ const BLOCK_BYTES: usize = 1 << 20;
 const SMALL_BYTES: usize = 4 << 10;
 /// One block that is being written and one that is being received.
 pub const UPLOAD_MEMORY_MAX: u64 = 2 * BLOCK_BYTES as u64;
+/// An upload that nothing names after a day was broken off.
+pub const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
+/// At the end of the name of an upload, or of a copy, that is not whole yet.
+pub const PART: &str = ".part";
 /// A client that sends nothing for so long has gone.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Requests that still name a replaced file have opened it, or failed, long before this.
@@ -170,6 +174,19 @@ impl Place {
 pub fn root(files_dir: &Path) -> std::io::Result<Dir> {
     Dir::create_ambient_dir_all(files_dir, ambient_authority())?;
     Dir::open_ambient_dir(files_dir, ambient_authority())
+}
+
+/// What is in a directory, as far as it can be looked at: what cannot is said in the log, and nobody stops for it.
+pub fn entries(directory: &Dir, path: &Path) -> Vec<DirEntry> {
+    let unseen = |error: &std::io::Error| {
+        let path = path.display();
+        tracing::warn!(%path, %error, "a directory could not be looked at");
+    };
+    let listed = directory.entries().inspect_err(unseen);
+    let listed = listed.into_iter().flatten();
+    listed
+        .filter_map(|entry| entry.inspect_err(unseen).ok())
+        .collect()
 }
 
 /// A file being written, with the digest of what is in it so far.
