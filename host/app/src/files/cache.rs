@@ -12,17 +12,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
+use cap_std::fs::{Dir, DirEntry};
 use parking_lot::Mutex;
-use souk_domain::ids::CompanyId;
+use souk_domain::ids::{CompanyId, FileId};
 
 use super::quota::FILE_BYTES_MAX;
-use super::uploads::{self, Place, blocking};
+use super::uploads::{self, PART, Place, blocking, entries};
 
 /// Of randomness, in the name of a copy: one that is leaving is not in the way of the next.
 const TAG_BYTES: usize = 8;
-/// At the end of the name of a copy that is not whole yet.
-const PART: &str = ".part";
 
 pub struct Cache {
     directory: PathBuf,
@@ -320,46 +320,21 @@ async fn remove(leaving: Vec<Arc<Kept>>) {
     }
 }
 
-/// The copies below the directory, the oldest first; what is none is removed.
+/// The copies below the directory, the oldest first.
 fn found(
     directory: &Path,
     needed: &HashSet<(String, String)>,
 ) -> std::io::Result<Vec<(String, Kept)>> {
     let mut found = Vec::new();
-    let mut uploads_found = HashSet::new();
-    for company in uploads::root(directory)?.entries()? {
-        let company = company?;
-        if !company.file_type()?.is_dir() {
+    for entry in entries(&uploads::root(directory)?, directory) {
+        let company = entry.file_name().to_str().map(CompanyId::parse);
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let Some(Ok(company)) = company.filter(|_| is_directory) else {
             continue;
-        }
-        let name = company.file_name().to_string_lossy().into_owned();
-        for copy in company.open_dir()?.entries()? {
-            let copy = copy?;
-            let copy_name = copy.file_name().to_string_lossy().into_owned();
-            let place = name
-                .parse()
-                .map(|company| Place::of(directory, &company, &copy_name));
-            let Ok(place) = place else { continue };
-            let upload = match copy_name.split_once('.') {
-                Some((upload, _)) if !copy_name.ends_with(PART) => upload,
-                _ => "",
-            };
-            let key = (name.clone(), upload.to_owned());
-            if !needed.contains(&key) || !uploads_found.insert(upload.to_owned()) {
-                place.remove();
-                continue;
-            }
-            let mut bytes = 0;
-            for file in copy.open_dir()?.entries()? {
-                bytes += file?.metadata()?.len();
-            }
-            let made = copy.metadata()?.modified()?.into_std();
-            let copy = Kept {
-                place,
-                bytes,
-                used: AtomicU64::new(0),
-            };
-            found.push((made, upload.to_owned(), copy));
+        };
+        match entry.open_dir() {
+            Ok(copies) => found.append(&mut found_of(directory, &company, &copies, needed)),
+            Err(error) => not_looked_at(&directory.join(company.as_str()), &error),
         }
     }
     found.sort_unstable_by_key(|(made, ..)| *made);
@@ -367,4 +342,55 @@ fn found(
         .into_iter()
         .map(|(_, upload, copy)| (upload, copy))
         .collect())
+}
+
+/// A company's, and when each was made. What was one, or would have become one, and is of no use is removed; what has another name is somebody else's.
+fn found_of(
+    directory: &Path,
+    company: &CompanyId,
+    copies: &Dir,
+    needed: &HashSet<(String, String)>,
+) -> Vec<(SystemTime, String, Kept)> {
+    let path = directory.join(company.as_str());
+    let mut found: Vec<(SystemTime, String, Kept)> = Vec::new();
+    for copy in entries(copies, &path) {
+        let name = copy.file_name().to_string_lossy().into_owned();
+        let Some((upload, _)) = name.split_once('.') else {
+            continue;
+        };
+        if FileId::parse(upload).is_err() {
+            continue;
+        }
+        let place = Place::of(directory, company, &name);
+        let key = (company.to_string(), upload.to_owned());
+        let is_second = found.iter().any(|(_, found, _)| found == upload);
+        if name.ends_with(PART) || !needed.contains(&key) || is_second {
+            place.remove();
+            continue;
+        }
+        match looked_at(&copy) {
+            Ok((made, bytes)) => {
+                let used = AtomicU64::new(0);
+                let kept = Kept { place, bytes, used };
+                found.push((made, upload.to_owned(), kept));
+            }
+            Err(error) => not_looked_at(&path.join(&name), &error),
+        }
+    }
+    found
+}
+
+fn not_looked_at(path: &Path, error: &std::io::Error) {
+    let path = path.display();
+    tracing::warn!(%path, %error, "a copy of a file could not be looked at, and is not used");
+}
+
+/// When a copy was made, and how many bytes it has.
+fn looked_at(copy: &DirEntry) -> std::io::Result<(SystemTime, u64)> {
+    let mut bytes = 0;
+    for file in copy.open_dir()?.entries()? {
+        bytes += file?.metadata()?.len();
+    }
+    let made = copy.metadata()?.modified()?.into_std();
+    Ok((made, bytes))
 }

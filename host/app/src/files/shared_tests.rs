@@ -258,6 +258,30 @@ async fn copies_outlive_their_host() {
     assert_eq!(content(&again.lend(&wanted).await.unwrap()), b"whole");
 }
 
+/// What is no copy, whatever it is called, does not keep a host from finding those that are.
+#[tokio::test]
+async fn what_is_foreign_in_the_cache_stays() {
+    let world = World::new();
+    let one = world.host("one", 1 << 30);
+    world.upload(&one, "fil_1", b"whole").await;
+    drop(one);
+    let cache = world.directory.path().join("one").join(CACHE);
+    let company = cache.join(world.company.as_str());
+    for directory in [cache.join("lost+found/#1"), company.join("lost+found")] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    for file in [cache.join("README"), company.join("fil_2.file")] {
+        fs::write(file, "foreign").unwrap();
+    }
+    let again = world.host("one", 1 << 30);
+    let company = world.company.to_string();
+    let needed = ["fil_1", "fil_2"].map(|upload| (company.clone(), upload.to_owned()));
+    again.cache.scan(needed.into()).await.unwrap();
+    assert_eq!(again.cached_bytes(), 5);
+    let kept = world.kept("one");
+    assert_eq!(kept.len(), 3, "{kept:?}");
+}
+
 /// Neither an object of another size nor one of the same size with another content is lent, and the object store is not asked again at once.
 #[tokio::test]
 async fn what_was_changed_is_refused() {
