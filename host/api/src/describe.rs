@@ -204,6 +204,7 @@ handlers!(A1, A2);
 handlers!(A1, A2, A3);
 handlers!(A1, A2, A3, A4);
 handlers!(A1, A2, A3, A4, A5);
+handlers!(A1, A2, A3, A4, A5, A6);
 
 impl Incoming {
     fn new(request: Request, state: ApiState) -> Incoming {
