@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::sqlite_source::dataset;
 use crate::{host, unique};
 
 #[tokio::test]
@@ -88,11 +89,9 @@ async fn a_file_in_use_is_replaced_but_not_deleted() {
             json!({"credential_type": "NONE", "credentials": "{}", "database": "sales.db"}),
         )
         .await;
-    let second = company
-        .client
-        .put_bytes(&path, b"two!".to_vec())
-        .await
-        .expect(200);
+    let unchecked = format!("{path}?unchecked=true");
+    let second = company.client.put_bytes(&unchecked, b"two!".to_vec()).await;
+    let second = second.expect(200);
     assert_eq!(second.at("/data/size_bytes"), 4);
     assert_eq!(second.at("/data/created_at"), first.at("/data/created_at"));
     let refusal = company
@@ -227,4 +226,61 @@ async fn a_broken_upload_changes_nothing() {
             .at("/data/size_bytes"),
         5
     );
+}
+
+/// What the engine of a connection cannot read takes no file's place: it is refused with the connection and the engine's words, and the file is read as before.
+/// Whoever means it says so.
+#[tokio::test]
+async fn what_no_engine_reads_replaces_nothing() {
+    let seller = host().await.company(&unique("unfit")).await;
+    let whole = dataset(3).await;
+    let connection = seller.sqlite("sales.db", whole.clone()).await;
+    let count = json!({"sql_logic": "SELECT count(*) FROM sales"});
+    let asset = seller.asset(&connection, count).await;
+    let path = seller.path("/files/sales.db");
+    let before = seller.client.get(&path).await.expect(200);
+    let rubbish = b"hello rubbish".to_vec();
+    for broken in [&rubbish[..], &whole[..whole.len() / 2]] {
+        let refused = seller.client.put_bytes(&path, broken.to_vec()).await;
+        let refused = refused.expect_error(409, "INVALID_STATE");
+        let details = refused.at("/error/details");
+        assert_eq!(details["connection_id"], connection, "{}", refused.body);
+        let told = refused.text("/error/message");
+        assert!(told.contains("?unchecked=true"), "{told}");
+        let after = seller.client.get(&path).await.expect(200);
+        assert_eq!(after.at("/data"), before.at("/data"));
+        let counted = seller.execute(&asset, json!({})).await.expect(200);
+        assert_eq!(counted.at("/data/answer_value"), 3);
+    }
+    let meant = format!("{path}?unchecked=true");
+    let meant = seller.client.put_bytes(&meant, rubbish).await.expect(200);
+    assert_eq!(meant.at("/data/size_bytes"), 13);
+}
+
+/// Whoever replaces a file is told how many published products are answered from it now, and its connections say whether they were seen to work with it.
+#[tokio::test]
+async fn who_replaces_a_file_is_told_what_was_not_tested() {
+    let seller = host().await.company(&unique("replacing")).await;
+    let connection = seller.sqlite("sales.db", dataset(3).await).await;
+    let count = json!({"sql_logic": "SELECT count(*) FROM sales"});
+    let asset = seller.asset(&connection, count).await;
+    seller.publish(&asset, 1).await;
+    let path = seller.path("/files/sales.db");
+    let status = async || {
+        let path = seller.path(&format!("/connections/{connection}"));
+        let shown = seller.client.get(&path).await.expect(200);
+        shown.text("/data/status")
+    };
+    let replaced = seller.client.put_bytes(&path, dataset(7).await).await;
+    let replaced = replaced.expect(200);
+    let untested = replaced.at("/data/untested_products");
+    assert_eq!(untested, &json!({"assets": 1, "endpoints": 0}));
+    assert_eq!(status().await, "active");
+    let shown = seller.client.get(&path).await.expect(200);
+    assert!(shown.at("/data/untested_products").is_null());
+
+    let unchecked = format!("{path}?unchecked=true");
+    let replaced = seller.client.put_bytes(&unchecked, dataset(5).await).await;
+    replaced.expect(200);
+    assert_eq!(status().await, "unverified");
 }

@@ -5,6 +5,7 @@
 //! part of either, and a connector is granted the one file that its connection names.
 //!
 //! - here: take in, delete;
+//! - [`fit`]: whether it may take the place of another one; [`granted`]: how a connection gets it;
 //! - [`quota`]: how much a company may have;
 //! - [`uploads`]: what is on disk; [`sweep`]: what is left over there;
 //! - [`shared`]: what hosts share by an object store, if the operator has one: [`objects`] are there, copies here in a [`cache`], and [`upkeep`]
@@ -14,6 +15,8 @@
 
 mod cache;
 mod error;
+mod fit;
+mod granted;
 pub mod objects;
 mod quota;
 mod shared;
@@ -27,13 +30,16 @@ use bytes::Bytes;
 use futures_util::Stream;
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
-use souk_sandbox::Grant;
+use souk_domain::products::ProductStatus;
+use souk_domain::time::Timestamp;
 use souk_store::files::File;
 use souk_store::{StoreError, Write, connections, files};
 
 use crate::App;
 use crate::detached::to_the_end;
 pub use error::{FileError, ObjectError};
+use fit::{Fit, fit};
+pub(crate) use granted::grant;
 pub use quota::{COMPANY_BYTES_MAX, COMPANY_FILES_MAX, FILE_BYTES_MAX, Quota};
 pub use shared::{FILES, SharedFiles};
 pub use sweep::{keep_swept, sweep};
@@ -48,20 +54,51 @@ const LOOKED_AGAIN_MAX: usize = 8;
 /// Other hosts hear within this that a file was replaced, and who was late has fetched what it needs.
 const OBJECT_KEPT: Duration = Duration::from_secs(15);
 
-/// Streams `body`, which says that it has `declared` bytes, to disk, and to the object store if there is one, and makes it the company's file of that name. True: the name is new.
+/// What is known of a body that is to be a file.
+pub struct Upload<'a> {
+    pub name: &'a str,
+    /// So many bytes, it says.
+    pub declared: Option<u64>,
+    /// It becomes the file although connections read the one of its name, and their engines may not read this.
+    pub is_unchecked: bool,
+}
+
+/// A file that was taken in.
+pub struct Taken {
+    pub file: File,
+    pub is_new: bool,
+    /// Of what took the place of a file that connections read. `None`: none do.
+    pub replaced: Option<Replaced>,
+}
+
+/// A file that connections read has become another one.
+#[derive(Clone)]
+pub struct Replaced {
+    /// How many published assets and endpoints are answered from it now.
+    pub assets: i64,
+    pub endpoints: i64,
+    /// What their engines warn of.
+    pub warnings: Vec<String>,
+}
+
+/// Streams `body` to disk, and to the object store if there is one, and makes it the company's file of its name.
 /// Who leaves before it is all there has sent nothing; what is all there becomes the file, and `held` is held until then.
 pub async fn put<S, E>(
     app: &App,
     company: &CompanyId,
-    name: &str,
-    declared: Option<u64>,
+    upload: Upload<'_>,
     body: S,
     held: impl Send + 'static,
-) -> Result<(File, bool), FileError>
+) -> Result<Taken, FileError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
     E: std::fmt::Display,
 {
+    let Upload {
+        name,
+        declared,
+        is_unchecked,
+    } = upload;
     if !is_file_name(name) {
         return Err(FileError::Name);
     }
@@ -75,6 +112,10 @@ where
     };
     let leftover = Leftover::of(&place);
     let (size_bytes, sha256) = receive(&place, name, body, &mut room).await?;
+    let fit = match is_unchecked {
+        true => Fit::default(),
+        false => fit(app, company, name, &place).await?,
+    };
     let now = app.clock.now();
     if let Some(shared) = &app.shared_files {
         // Whatever happens from here on, somebody knows of the object.
@@ -96,6 +137,7 @@ where
     };
     let received = Received {
         file,
+        fit,
         place,
         leftover,
     };
@@ -110,6 +152,7 @@ where
 /// An upload that is all there, and no file yet.
 struct Received {
     file: File,
+    fit: Fit,
     place: Place,
     leftover: Leftover,
 }
@@ -121,6 +164,7 @@ struct Named {
     file: File,
     /// Those whose sessions read the one before.
     users: Vec<ConnectionId>,
+    replaced: Option<Replaced>,
 }
 
 /// Makes it the company's file of its name, and lets go of the one before.
@@ -128,9 +172,10 @@ async fn name_received(
     app: &App,
     company: &CompanyId,
     received: Received,
-) -> Result<(File, bool), FileError> {
+) -> Result<Taken, FileError> {
     let Received {
         file,
+        fit,
         place,
         leftover,
     } = received;
@@ -145,6 +190,7 @@ async fn name_received(
             ..file
         };
         let users = files::put(tx, company, &file).await?;
+        let replaced = tell_users(tx, company, &users, &fit, now).await?;
         name_object(app, tx, company, &file, before.as_ref()).await?;
         // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
         let (count, bytes) = files::totals(tx, company).await?;
@@ -158,6 +204,7 @@ async fn name_received(
             before,
             file,
             users,
+            replaced,
         };
         // From here on a row may name it, whatever is heard of the commit.
         leftover.keep();
@@ -173,10 +220,40 @@ async fn name_received(
             return Err(error);
         }
     };
-    let is_new = named.before.is_none();
-    let file = named.file.clone();
+    let taken = Taken {
+        file: named.file.clone(),
+        is_new: named.before.is_none(),
+        replaced: named.replaced.clone(),
+    };
     take_place(app, company, place, named).await;
-    Ok((file, is_new))
+    Ok(taken)
+}
+
+/// Notes which of the connections that read the file work with it. `None`: there are no connections.
+async fn tell_users(
+    tx: &mut Write,
+    company: &CompanyId,
+    users: &[ConnectionId],
+    fit: &Fit,
+    now: Timestamp,
+) -> Result<Option<Replaced>, StoreError> {
+    for (id, revision) in &fit.works {
+        // As it was tried, and with its next file: one that was changed meanwhile was not tried.
+        let revision = i64::try_from(*revision).unwrap_or_default() + 1;
+        connections::record_test(tx, company, id, revision, None, now).await?;
+    }
+    let mut replaced = Replaced {
+        assets: 0,
+        endpoints: 0,
+        warnings: fit.warnings.clone(),
+    };
+    for id in users {
+        let on_market = Some(ProductStatus::Published);
+        let (assets, endpoints) = connections::dependants(tx, company, id, on_market).await?;
+        replaced.assets += assets;
+        replaced.endpoints += endpoints;
+    }
+    Ok((!users.is_empty()).then_some(replaced))
 }
 
 /// Nobody reads the file before any more.
@@ -185,6 +262,7 @@ async fn take_place(app: &App, company: &CompanyId, place: Place, named: Named) 
         before,
         file,
         users,
+        ..
     } = named;
     if let Some(shared) = &app.shared_files {
         let size_bytes = file.size_bytes.unsigned_abs();
@@ -308,14 +386,6 @@ async fn delete_whole(app: &App, company: &CompanyId, name: &str) -> Result<(), 
         .await?;
     remove_local(app, company, &file.upload_id);
     Ok(())
-}
-
-/// What a connection to the file is granted.
-pub(crate) fn grant(app: &App, company: &CompanyId, file: &File) -> Grant {
-    match &app.shared_files {
-        Some(shared) => shared.grant(company, file),
-        None => Grant::Directory(Place::of(&app.files_dir, company, &file.upload_id).directory()),
-    }
 }
 
 /// Removes what this host has of an upload that no file names any more, when nobody needs it.

@@ -399,7 +399,7 @@ pub async fn using_file(
     rows.iter().map(|row| row.id("id")).collect()
 }
 
-/// Ends the life of sessions that read an older version of a file.
+/// Ends the life of sessions that read an older version of a file, which says nothing of whether they work with this one.
 pub(crate) async fn bump(
     tx: &mut Write,
     company: &CompanyId,
@@ -408,7 +408,7 @@ pub(crate) async fn bump(
     for id in ids {
         sqlx::query(
             "UPDATE connections \
-         SET revision = revision + 1 \
+         SET revision = revision + 1, status = 'unverified', last_error = NULL \
          WHERE company_id = $1 AND id = $2",
         )
         .bind(company.as_str())

@@ -15,7 +15,7 @@ use crate::refusals::{
     VALIDATION_ERROR,
 };
 use crate::{FieldError, Problem, Routes, runs};
-pub use shape::{ConnectionIn, ConnectionOut};
+pub use shape::{ConnectionIn, ConnectionOut, UntestedProducts};
 use souk_app::connections::ConnectionError;
 use souk_app::failure::Failure;
 

@@ -160,7 +160,7 @@ pub struct ConnectionOut {
     pub updated_at: Timestamp,
 }
 
-/// How many published products are answered from what a changed connection reaches now.
+/// How many published products are answered from what a changed connection, or one with another file, reaches now.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UntestedProducts {
     #[schema(minimum = 0)]

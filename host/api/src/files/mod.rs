@@ -5,12 +5,13 @@ pub mod get;
 pub mod list;
 pub mod put;
 
+use crate::connections::UntestedProducts;
 use crate::refusals::{
-    FILE_QUOTA_EXCEEDED, INVALID_PATH_PARAMETER, INVALID_REQUEST, RESOURCE_IN_USE,
+    FILE_QUOTA_EXCEEDED, INVALID_PATH_PARAMETER, INVALID_REQUEST, INVALID_STATE, RESOURCE_IN_USE,
 };
 use crate::{FieldError, Problem, Routes};
 use serde::Serialize;
-use souk_app::files::FileError;
+use souk_app::files::{FileError, Taken};
 use souk_domain::time::Timestamp;
 use souk_store::files::File;
 use utoipa::ToSchema;
@@ -36,6 +37,26 @@ pub struct FileOut {
     /// When the content was replaced last.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// Only where it has just taken the place of a file that connections read: their engines can read it, which says nothing about products.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untested_products: Option<UntestedProducts>,
+    /// Likewise: what these engines warn of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+impl From<Taken> for FileOut {
+    fn from(taken: Taken) -> FileOut {
+        let mut file = FileOut::from(taken.file);
+        if let Some(replaced) = taken.replaced {
+            file.untested_products = Some(UntestedProducts {
+                assets: replaced.assets,
+                endpoints: replaced.endpoints,
+            });
+            file.warnings = Some(replaced.warnings);
+        }
+        file
+    }
 }
 
 impl From<File> for FileOut {
@@ -46,6 +67,8 @@ impl From<File> for FileOut {
             sha256: row.sha256,
             created_at: row.created_at,
             updated_at: row.updated_at,
+            untested_products: None,
+            warnings: None,
         }
     }
 }
@@ -75,6 +98,7 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
             );
             Problem::of(RESOURCE_IN_USE, message).detail("connection_ids", ids)
         }
+        error @ FileError::Unfit { .. } => unfit(error),
         FileError::NotFound => Problem::not_found("file", name),
         FileError::Io(error) => Problem::of_disk(&error),
         FileError::ObjectStore(error) => {
@@ -85,5 +109,18 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
                 .caused_by(error.to_string())
         }
         FileError::Store(error) => error.into(),
+    }
+}
+
+fn unfit(error: FileError) -> Problem {
+    let message = format!(
+        "{error}; nothing was changed: send a file that it reads, or add ?unchecked=true to replace the file all the same"
+    );
+    let problem = Problem::of(INVALID_STATE, message);
+    match error {
+        FileError::Unfit { connection, .. } => {
+            problem.detail("connection_id", connection.to_string())
+        }
+        _ => problem,
     }
 }

@@ -1,6 +1,9 @@
 use super::{FileOut, refusal};
-use crate::refusals::{FILE_QUOTA_EXCEEDED, INVALID_REQUEST};
-use crate::{ApiState, Caller, Created, Data, Either, Media, Operation, Path, Problem, Upload};
+use crate::query::parameters;
+use crate::refusals::{FILE_QUOTA_EXCEEDED, INVALID_REQUEST, INVALID_STATE};
+use crate::{
+    ApiState, Caller, Created, Data, Either, Media, Operation, Path, Problem, Query, Upload,
+};
 use axum::extract::State;
 use http::{HeaderMap, header};
 use souk_app::files::{self, FILE_BYTES_MAX, UPLOAD_MEMORY_MAX};
@@ -13,10 +16,19 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
         "The body is the file, 1 byte to 1 GiB, with any content type but that of a form. 201 for a new name, 200 for a \
          replaced file, which is seen from the next request on. A name is one path segment: letters, \
          digits, `_`, `.` and `-`, not beginning with `.` or `-`. 409 `FILE_QUOTA_EXCEEDED` when the company \
-         has as many files, or bytes of them, as it may have.",
+         has as many files, or bytes of them, as it may have. A file that connections read is replaced if their engines can read the new one: 409 \
+         `INVALID_STATE` says which cannot (`details.connection_id`) and why, and nothing is changed. The published products on them are not tested \
+         with it: `untested_products` counts them, `…/test` of each tries it.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[FILE_QUOTA_EXCEEDED]);
+    .refuses(&[FILE_QUOTA_EXCEEDED, INVALID_STATE]);
+
+parameters! {
+    pub struct Wanted {
+        /// Replace a file that connections read although their engines cannot read the new one, or were not asked whether they can.
+        unchecked: bool = false,
+    }
+}
 
 /// A file of any kind.
 pub struct AnyFile;
@@ -31,6 +43,7 @@ pub async fn put_file(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, name)): Path<(CompanyId, String)>,
+    Query(query): Query<Wanted>,
     headers: HeaderMap,
     upload: Upload<AnyFile>,
 ) -> Result<Either<Created<FileOut>, Data<FileOut>>, Problem> {
@@ -48,15 +61,20 @@ pub async fn put_file(
     let body = upload.body.into_data_stream();
     // Its place among uploads, and a host that stops waits for it.
     let held = (caller.clone(), api.detach());
-    let (file, is_new) = files::put(api.app(), company, &name, declared, body, held)
+    let wanted = files::Upload {
+        name: &name,
+        declared,
+        is_unchecked: query.unchecked,
+    };
+    let taken = files::put(api.app(), company, wanted, body, held)
         .await
         .map_err(refusal(&name))?;
-    Ok(match is_new {
+    Ok(match taken.is_new {
         true => Either::This(Created {
             location: format!("/companies/{company}/files/{name}"),
-            data: FileOut::from(file),
+            data: FileOut::from(taken),
         }),
-        false => Either::That(Data(FileOut::from(file))),
+        false => Either::That(Data(FileOut::from(taken))),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Does a connection work, and if not, why: in words for the person who set it up.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -91,17 +92,64 @@ pub async fn unsaved(
     Ok(run(app, source, probe).await)
 }
 
+/// What the engine of a saved connection says of a file that is to take the place of the one that the connection reads.
+pub(crate) struct TriedFile {
+    /// Of the connection that it was tried with.
+    pub revision: u64,
+    pub report: Report,
+    /// Whether it is the file that failed. All else (an engine that is busy, or takes too long) says nothing of it.
+    pub is_unfit: bool,
+}
+
+/// Tries a file that nothing names yet, the only one in `directory`. Nothing is recorded.
+pub(crate) async fn with_file(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+    directory: &Path,
+    deadline: Instant,
+) -> Result<TriedFile, ConnectionError> {
+    let stored = source::source(app, company, id).await?;
+    let source = Arc::new(Source {
+        connection: ConnectionId::generate().to_string(),
+        grant: Grant::Directory(directory.to_owned()),
+        ..Source::clone(&stored)
+    });
+    let _tried = app.sandbox.tried(&source);
+    let (report, fault) = ping(app, &source, deadline).await;
+    Ok(TriedFile {
+        revision: stored.revision,
+        report,
+        is_unfit: fault.is_some_and(|fault| is_of_file(&fault)),
+    })
+}
+
+fn is_of_file(fault: &Fault) -> bool {
+    use FaultKind::{Configuration, NotFound, SourceError};
+    let is_said_of_it = matches!(fault.kind, Configuration | NotFound | SourceError);
+    fault.blame == Blame::Source && is_said_of_it
+}
+
 async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
     let source = Arc::new(source);
     let _tried = app.sandbox.tried(&source);
+    let deadline = Instant::now() + TEST_MAX;
+    let (mut report, _) = ping(app, &source, deadline).await;
+    if report.success() && source.engine == SELLER_API {
+        routings::compare(app, &source, probe, deadline, &mut report).await;
+    }
+    report
+}
+
+/// Asks the source for a sign of life; beside what that found, the fault that it ended with.
+async fn ping(app: &App, source: &Arc<Source>, deadline: Instant) -> (Report, Option<Fault>) {
     let began = Instant::now();
-    let deadline = began + TEST_MAX;
     let mut report = Report {
-        warnings: warnings(&source),
+        warnings: warnings(source),
         ..Report::default()
     };
     let ping = Request::Ping(Limits::new(PING.0, PING.1));
-    let answer = app.sandbox.run(&source, ping, deadline).await;
+    let answer = app.sandbox.run(source, ping, deadline).await;
     report.latency_ms = began.elapsed().as_millis() as u64;
     match answer {
         Ok(output) => {
@@ -120,12 +168,12 @@ async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
                 report.warnings.push(warning.to_owned());
             }
         }
-        Err(fault) => report.error = Some(explain(&fault, &source)),
+        Err(fault) => {
+            report.error = Some(explain(&fault, source));
+            return (report, Some(fault));
+        }
     }
-    if report.success() && source.engine == SELLER_API {
-        routings::compare(app, &source, probe, deadline, &mut report).await;
-    }
-    report
+    (report, None)
 }
 
 /// What a seller looks for last, and what is mostly missing.

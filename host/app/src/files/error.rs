@@ -21,6 +21,15 @@ pub enum FileError {
     Aborted(String),
     #[error("the body is the file, and it is empty; nothing was changed")]
     Empty,
+    /// Nothing was changed.
+    #[error(
+        "the engine of connection {connection}, which reads the file, cannot read what was sent: {told}"
+    )]
+    Unfit {
+        connection: ConnectionId,
+        /// In words for the connection's owner.
+        told: String,
+    },
     #[error("the file is read by {}", list(.0))]
     InUse(Vec<ConnectionId>),
     #[error("there is no such file")]
