@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use souk_tests::client::Method;
 
+use crate::formats::Sold;
+use crate::pages::sqlite_file;
 use crate::sqlite_source::dataset;
 use crate::{host, unique};
 
@@ -283,4 +286,43 @@ async fn who_replaces_a_file_is_told_what_was_not_tested() {
     let replaced = seller.client.put_bytes(&unchecked, dataset(5).await).await;
     replaced.expect(200);
     assert_eq!(status().await, "unverified");
+}
+
+/// An export whose file is replaced meanwhile ends, as one whose product is changed does: it has rows of the one file and none of the other, and does not
+/// pass for a whole.
+#[tokio::test]
+async fn an_export_is_of_one_file() {
+    // 40 MB: more than is on its way to a client that does not read.
+    let rows = |letter: &str| {
+        format!(
+            "CREATE TABLE matches (id INTEGER PRIMARY KEY, pad TEXT NOT NULL);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
+             INSERT INTO matches SELECT i, '{letter}' || hex(zeroblob(5000)) FROM n"
+        )
+    };
+    let seller = host().await.company(&unique("replaced")).await;
+    let before = sqlite_file(&rows("A")).await;
+    let connection = seller.sqlite("a.db", before).await;
+    let fields = [json!({"name": "id"}), json!({"name": "pad"})];
+    let definition = json!({"source": {"table": "matches"}, "fields": fields, "max_limit": 200});
+    let sold = Sold::new(&seller, &connection, definition, 1, 100).await;
+    let path = format!("{}?export=true", sold.path);
+    let request = sold.feed.request(Method::GET, &path);
+    let mut response = request.send().await.expect("a head");
+    let first = response.chunk().await.expect("a chunk");
+    let mut text = first.unwrap_or_default().to_vec();
+    let after = sqlite_file(&rows("B")).await;
+    let replaced = seller.client.put_bytes(&seller.path("/files/a.db"), after);
+    replaced.await.expect(200);
+    let is_cut = loop {
+        match response.chunk().await {
+            Ok(Some(more)) => text.extend_from_slice(&more),
+            Ok(None) => break false,
+            Err(_) => break true,
+        }
+    };
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains(r#""pad":"A"#));
+    assert!(!text.contains(r#""pad":"B"#));
+    assert!(is_cut, "half an export passes for a whole");
 }

@@ -81,7 +81,7 @@ pub enum Cause {
     #[error("the result stands for fewer than {min_group_size} units and is withheld")]
     Private { min_group_size: u32 },
     /// While it was tested for its publication, or exported.
-    #[error("the product was changed meanwhile; try again")]
+    #[error("the product, or the file that it is read from, was changed meanwhile; try again")]
     Changed,
     /// The payer's clients leave too much unread. Found before the charge.
     #[error("{} bytes of answers are not read yet", .0.bytes)]

@@ -4,23 +4,28 @@
 //! more: so the source works while a page is written, charged and taken, and, but for the first, while its own price is being held. Where the
 //! company's clients have left much unread, a page is asked for, and written, when it is wanted itself and no sooner. Each page has the endpoint's
 //! own deadline, and the whole has [`TIME_MAX`]. A page is one run like any other, at the price of its moment; when the product is changed
-//! meanwhile, the export ends. Start reading at [`export`].
+//! meanwhile, or the file that it is read from is replaced, the export ends: half of one file and half of another are a whole of neither. Start
+//! reading at [`export`].
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, join, select};
 use futures_util::stream::FuturesOrdered;
+use souk_domain::ids::CompanyId;
 use souk_sandbox::formats::{Format, Stream};
+use souk_sandbox::{Grant, Output};
 use souk_store::Cached;
 use tokio::sync::{Mutex, mpsc};
 
 use super::large::{is_large, names_bytes};
 use super::{Asked, Choice, choice, cursor, placed, rows};
 use crate::App;
+use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
-use crate::products::{self, EndpointSnapshot, Learned};
+use crate::products::{self, EndpointSnapshot, Learned, PageStatement};
 use crate::run::{self, About, Payer, Purpose, Run};
 
 /// How long one export may take: as long as a client that takes a gigabyte at two megabits a second.
@@ -123,6 +128,7 @@ async fn pages(
         asked,
         source: Source::OnceHeld,
         is_wanted: false,
+        file: None,
     };
     let mut pages = FuturesOrdered::from_iter([export.page(first)]);
     loop {
@@ -158,6 +164,16 @@ struct Begun<'a> {
     source: Source,
     /// By whoever takes it: that has been heard already.
     is_wanted: bool,
+    /// That the first page was read from. `None`: this is the first, or they come from no file.
+    file: Option<u64>,
+}
+
+/// What a source has answered to a page.
+struct Answered {
+    statement: Arc<PageStatement>,
+    output: Output,
+    /// The file that is read, if it is one, before it was asked and after it has answered.
+    files: [Option<u64>; 2],
 }
 
 struct Export<'a> {
@@ -269,6 +285,7 @@ impl<'a> Export<'a> {
             mut asked,
             source,
             mut is_wanted,
+            file,
         } = begun;
         let (app, endpoint) = (self.app, self.endpoint);
         if Instant::now() > self.until {
@@ -280,7 +297,7 @@ impl<'a> Export<'a> {
         let (mut run, read) = {
             let begin = pin!(Run::begin(app, now.sold(), &payer, Purpose::Result));
             let of = (payer.company, deadline);
-            let read = pin!(rows(app, endpoint, &asked, self.learned, of));
+            let read = pin!(self.read(&asked, of));
             match source {
                 Source::OnceHeld => (begin.await?, read.await),
                 // Where nothing can be held, the source is asked no further.
@@ -290,7 +307,17 @@ impl<'a> Export<'a> {
                 },
             }
         };
-        let (statement, output) = read.map_err(|cause| run.fail(cause))?;
+        let Answered {
+            statement,
+            output,
+            files,
+        } = read.map_err(|cause| run.fail(cause))?;
+        if file.is_some_and(|first| files != [Some(first); 2]) {
+            // What was held for it is given back.
+            drop(run);
+            return Err(self.refuse(Cause::Changed));
+        }
+        let file = file.or(files[0]);
         let elapsed = run.started.elapsed();
         let paged = asked.page.paged(output.rows);
         let (returned, size) = (paged.returned as usize, output.bytes);
@@ -353,7 +380,7 @@ impl<'a> Export<'a> {
             };
             // Mostly it has as many bytes as this one.
             if wanted.is_some() && self.may_read_ahead(size) {
-                self.begin_next(next.take(), false).await;
+                self.begin_next(next.take(), false, file).await;
             }
             wanted
         };
@@ -393,18 +420,39 @@ impl<'a> Export<'a> {
         let _ = turn.outlet.parts.send(Ok(part)).await;
         // There was no room to read it ahead.
         if next.is_some() && turn.outlet.wanted.recv().await.is_some() {
-            self.begin_next(next, true).await;
+            self.begin_next(next, true, file).await;
         }
         Ok(())
     }
 
-    async fn begin_next(&self, next: Option<Asked<'a>>, is_wanted: bool) {
+    async fn read(&self, asked: &Asked<'a>, of: (&CompanyId, Instant)) -> Result<Answered, Cause> {
+        let before = self.file().await?;
+        let (statement, output) = rows(self.app, self.endpoint, asked, self.learned, of).await?;
+        // A session that was opened on a newer file answers those who asked for the older one, too.
+        let files = [before, self.file().await?];
+        Ok(Answered {
+            statement,
+            output,
+            files,
+        })
+    }
+
+    /// The file that pages are read from, by the revision of its connection. `None`: they come from no file.
+    async fn file(&self) -> Result<Option<u64>, Cause> {
+        let row = &self.endpoint.row;
+        let source = source(self.app, &row.company_id, &row.written.connection_id).await?;
+        let is_file = matches!(source.grant, Grant::Directory(_) | Grant::Lent(_));
+        Ok(is_file.then_some(source.revision))
+    }
+
+    async fn begin_next(&self, next: Option<Asked<'a>>, is_wanted: bool, file: Option<u64>) {
         let Some(asked) = next else { return };
         let source = Source::AtOnce;
         let next = Begun {
             asked,
             source,
             is_wanted,
+            file,
         };
         // There is room for one, and the last one has begun.
         let _ = self.begin.send(next).await;
