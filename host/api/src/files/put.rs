@@ -1,6 +1,8 @@
 use super::{FileOut, refusal};
 use crate::query::parameters;
-use crate::refusals::{FILE_QUOTA_EXCEEDED, INVALID_REQUEST, INVALID_STATE};
+use crate::refusals::{
+    FILE_QUOTA_EXCEEDED, INVALID_REQUEST, INVALID_STATE, UNSUPPORTED_MEDIA_TYPE,
+};
 use crate::{
     ApiState, Caller, Created, Data, Either, Media, Operation, Path, Problem, Query, Upload,
 };
@@ -13,7 +15,8 @@ use souk_domain::roles::{Permission, Role};
 pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company_id}/files/{name}")
     .about("Files", "Upload a file, or replace it")
     .notes(
-        "The body is the file, 1 byte to 1 GiB, with any content type but that of a form. 201 for a new name, 200 for a \
+        "The body is the file, 1 byte to 1 GiB, with any content type but that of a form, whole and as it is: 400 with a `Content-Range`, 415 with a \
+         `Content-Encoding`. 201 for a new name, 200 for a \
          replaced file, which is seen from the next request on. A name is one path segment: letters, \
          digits, `_`, `.` and `-`, not beginning with `.` or `-`. 409 `FILE_QUOTA_EXCEEDED` when the company \
          has as many files, or bytes of them, as it may have. A file that connections read is replaced if their engines can read the new one: 409 \
@@ -21,7 +24,7 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
          with it: `untested_products` counts them, `…/test` of each tries it.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[FILE_QUOTA_EXCEEDED, INVALID_STATE]);
+    .refuses(&[FILE_QUOTA_EXCEEDED, INVALID_STATE, UNSUPPORTED_MEDIA_TYPE]);
 
 parameters! {
     pub struct Wanted {
@@ -53,6 +56,7 @@ pub async fn put_file(
     if declared.is_some_and(|size| size > FILE_BYTES_MAX) {
         return Err(Problem::too_large(FILE_BYTES_MAX));
     }
+    refuse_parts(&headers)?;
     if is_form(&headers) {
         let message = "the body is the file itself, and not a form with the file in it (curl: --data-binary @FILE, not -F); nothing was changed";
         return Err(Problem::of(INVALID_REQUEST, message));
@@ -76,6 +80,25 @@ pub async fn put_file(
         }),
         false => Either::That(Data(FileOut::from(taken))),
     })
+}
+
+/// A part of the file, or what has to be unpacked first, would take the file's place as it comes.
+fn refuse_parts(headers: &HeaderMap) -> Result<(), Problem> {
+    if headers.contains_key(header::CONTENT_RANGE) {
+        let message = "a file is sent whole, and Content-Range says that this is a part of it; nothing was changed: send all of it, without that header";
+        return Err(Problem::of(INVALID_REQUEST, message));
+    }
+    let codings = headers.get_all(header::CONTENT_ENCODING);
+    let mut codings = codings
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let is_plain = codings.all(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"identity"));
+    if !is_plain {
+        let message = "the body is kept as it comes, and Content-Encoding says that it is packed; nothing was changed: send the file itself, without that header \
+                       (a .csv.gz is a file of its own, whose content is not encoded)";
+        return Err(Problem::of(UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    Ok(())
 }
 
 /// Kept as it comes it would be a file that no engine reads, which is found out only when a connection of it is tested.

@@ -59,6 +59,35 @@ async fn a_form_is_no_file() {
     assert_eq!(size(&world, &acme, "a.db").await, None);
 }
 
+/// What a client says to be a part of a file, or packed, does not take the place of the file.
+#[tokio::test]
+async fn a_part_and_what_is_packed_are_no_file() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let whole = put(&acme, "a.db").body(Body::from("whole")).unwrap();
+    world.send(whole).await.expect(201);
+    for (name, value, status, code) in [
+        ("content-range", "bytes 2-4/5", 400, "INVALID_REQUEST"),
+        ("content-encoding", "gzip", 415, "UNSUPPORTED_MEDIA_TYPE"),
+        (
+            "content-encoding",
+            "identity, BR",
+            415,
+            "UNSUPPORTED_MEDIA_TYPE",
+        ),
+    ] {
+        let part = put(&acme, "a.db").header(name, value);
+        let refused = world.send(part.body(Body::from("ole")).unwrap()).await;
+        let refused = refused.expect_error(status, code);
+        let told = refused.text("/error/message");
+        assert!(told.contains("nothing was changed"), "{told}");
+        assert_eq!(size(&world, &acme, "a.db").await, Some(5));
+    }
+    let plain = put(&acme, "a.db").header("content-encoding", "Identity");
+    let plain = plain.body(Body::from("another")).unwrap();
+    world.send(plain).await.expect(200);
+}
+
 /// A request that carries nothing does not empty a file, however it says so.
 #[tokio::test]
 async fn an_empty_body_changes_nothing() {
