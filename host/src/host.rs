@@ -99,6 +99,7 @@ impl Host {
         souk_app::files::sweep(&app)
             .await
             .context("the companies' files cannot be swept")?;
+        souk_app::backup::sweep(&app).await;
         let files = souk_app::files::start(&app)
             .await
             .context("the companies' files cannot be looked after")?;

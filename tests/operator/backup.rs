@@ -275,6 +275,35 @@ async fn a_backup_is_piped_into_a_restore() {
     assert!(!nothing.exists(), "{said}");
 }
 
+/// What a host needed that was killed, for a backup that it was sending and for uploads that it was taking in, is removed by its next start. What was whole
+/// stays, and so does what has another name.
+#[tokio::test]
+async fn what_died_with_its_host_is_removed() {
+    const UPLOAD: &str = "fil_0123456789abcdefghijkl";
+    let mut host = TestHost::builder().start().await;
+    let company = host.company("left").await;
+    let file = company.path("/files/kept.db");
+    let put = company.client.put_bytes(&file, b"whole".to_vec()).await;
+    put.expect(201);
+    host.kill();
+    let data = &host.data_dir;
+    let uploads = data.join("files").join(&company.id);
+    let left = [
+        data.join(format!("backup-{UPLOAD}")),
+        uploads.join(format!("{UPLOAD}.part")),
+    ];
+    let kept = [data.join("backup-2026"), uploads.join(UPLOAD)];
+    for directory in left.iter().chain(&kept) {
+        fs::create_dir(directory).expect("a directory");
+        fs::write(directory.join("a.db"), "bytes").expect("a file");
+    }
+    host.start_again().await;
+    assert!(left.iter().all(|directory| !directory.exists()));
+    assert!(kept.iter().all(|directory| directory.exists()));
+    let again = host.client(&company.key).get(&file).await.expect(200);
+    assert_eq!(again.at("/data/size_bytes"), 5);
+}
+
 /// Of a host on PostgreSQL a backup holds the files, and says what else is to be done: with that, as docs/operations.md has it, a host stands again.
 #[tokio::test]
 async fn a_backup_beside_postgres_holds_the_files() {

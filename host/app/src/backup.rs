@@ -5,6 +5,7 @@
 //! it, only its fingerprint: who steals a backup opens no secret. Of a store on a server of its own it holds the files. Files that lie in an object
 //! store are not in it: that has backups of its own.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use souk_domain::ids::FileId;
 use souk_store::StoreError;
 use souk_store::backup::{self as store, NamedFile};
 use souk_store::resealing::key_in_use;
@@ -30,6 +32,9 @@ pub const STORE: &str = "souk.db";
 /// Pieces on their way, and how large they are: 2 MiB that wait for the client.
 const PIECES: usize = 8;
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Beside the directory of files, with an id behind it: what a backup needs while it is sent.
+const HELD: &str = "backup-";
 
 /// The first entry of an archive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -89,6 +94,38 @@ impl Drop for Held {
     }
 }
 
+/// Removes what a backup needed that was being sent when its host died: its links keep the bytes of files that were deleted, which nobody counts.
+/// Called once at start.
+pub async fn sweep(app: &App) {
+    let parent = parent(app);
+    let swept = tokio::task::spawn_blocking(move || remove_left_over(&parent)).await;
+    if let Ok(Err(error)) = swept {
+        tracing::warn!(%error, "what broken backups left behind could not be looked for");
+    }
+}
+
+fn remove_left_over(parent: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(parent)?.flatten() {
+        if !is_held(&entry.file_name()) {
+            continue;
+        }
+        let path = entry.path();
+        let directory = path.display();
+        match fs::remove_dir_all(&path) {
+            Ok(()) => tracing::info!(%directory, "what a broken backup left behind was removed"),
+            Err(error) => {
+                tracing::warn!(%directory, %error, "what a broken backup left behind could not be removed: remove it by hand");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_held(name: &OsStr) -> bool {
+    let id = name.to_str().and_then(|name| name.strip_prefix(HELD));
+    id.is_some_and(|id| id.starts_with(FileId::PREFIX) && FileId::parse(id).is_ok())
+}
+
 /// Takes a backup and sends it, piece by piece. An archive that could not be finished ends with an error, and without its last entry.
 pub async fn take(app: &App) -> Result<mpsc::Receiver<io::Result<Bytes>>, BackupError> {
     let held = hold(app).await?;
@@ -113,9 +150,7 @@ pub async fn take(app: &App) -> Result<mpsc::Receiver<io::Result<Bytes>>, Backup
 }
 
 async fn hold(app: &App) -> Result<Held, BackupError> {
-    // On the disk of the files, so that a link is enough.
-    let parent = app.files_dir.parent().unwrap_or(Path::new(".")).to_owned();
-    let directory = parent.join(format!("backup-{}", souk_domain::ids::FileId::generate()));
+    let directory = parent(app).join(format!("{HELD}{}", FileId::generate()));
     fs::create_dir_all(directory.join(FILES))?;
     let mut held = Held {
         directory,
@@ -169,6 +204,12 @@ async fn hold(app: &App) -> Result<Held, BackupError> {
         }
     }
     Ok(held)
+}
+
+/// On the disk of the files, so that a link is enough.
+fn parent(app: &App) -> PathBuf {
+    let parent = app.files_dir.parent();
+    parent.unwrap_or(Path::new(".")).to_owned()
 }
 
 async fn copied_files(copy: &Path) -> Result<Vec<NamedFile>, BackupError> {

@@ -1,7 +1,7 @@
 //! A company's files: bytes that a file engine reads.
 //!
-//! Every upload gets a directory of its own, `<files_dir>/<company>/<upload>/<name>`, which nothing
-//! names until the file's row is committed. So a reader sees the old file or the new one, never a
+//! Every upload gets a directory of its own, `<files_dir>/<company>/<upload>/<name>`, which ends with `.part` until it is all there, and which
+//! nothing names until the file's row is committed. So a reader sees the old file or the new one, never a
 //! part of either, and a connector is granted the one file that its connection names.
 //!
 //! - here: take in, delete;
@@ -45,7 +45,9 @@ pub use shared::{FILES, SharedFiles};
 pub use sweep::{keep_swept, sweep};
 pub use upkeep::start;
 pub use uploads::UPLOAD_MEMORY_MAX;
-use uploads::{LEFTOVER_AGE_MIN, Leftover, Place, REPLACED_KEPT, receive, remove_later};
+use uploads::{
+    LEFTOVER_AGE_MIN, Leftover, PART, Place, REPLACED_KEPT, blocking, receive, remove_later,
+};
 
 /// A store that did not answer is asked again after this, then after twice as long, and so on:
 const LOOKED_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -108,7 +110,7 @@ where
     let upload = FileId::generate();
     let place = match &app.shared_files {
         Some(shared) => shared.cache.part(company, upload.as_str()),
-        None => Place::of(&app.files_dir, company, upload.as_str()),
+        None => Place::of(&app.files_dir, company, &format!("{upload}{PART}")),
     };
     let leftover = Leftover::of(&place);
     let (size_bytes, sha256) = receive(&place, name, body, &mut room).await?;
@@ -157,6 +159,25 @@ struct Received {
     leftover: Leftover,
 }
 
+impl Received {
+    /// Takes the mark of what is being taken in off its name: the next start would remove it. (Of what hosts share the cache does that.)
+    async fn whole(self, app: &App) -> Result<Received, FileError> {
+        if app.shared_files.is_some() {
+            return Ok(self);
+        }
+        let part = self.place.clone();
+        let place = blocking(move || part.without(PART)).await?;
+        let leftover = Leftover::of(&place);
+        // There is nothing under the former name.
+        self.leftover.keep();
+        Ok(Received {
+            place,
+            leftover,
+            ..self
+        })
+    }
+}
+
 /// What its row says of a file, and what that concerns.
 #[derive(Clone)]
 struct Named {
@@ -178,7 +199,7 @@ async fn name_received(
         fit,
         place,
         leftover,
-    } = received;
+    } = received.whole(app).await?;
     let name = file.name.clone();
     let now = file.created_at;
     let mut in_doubt = None;
