@@ -326,3 +326,38 @@ async fn an_export_is_of_one_file() {
     assert!(!text.contains(r#""pad":"B"#));
     assert!(is_cut, "half an export passes for a whole");
 }
+
+/// What the host's own disk has lost is the host's fault, and not the seller's, and says that an upload heals it.
+#[tokio::test]
+async fn what_the_disk_has_lost_is_not_the_sellers_fault() {
+    let seller = host().await.company(&unique("lost")).await;
+    let uploads = host().await.data_dir.join("files").join(&seller.id);
+    for (is_cut, fault_code) in [(false, "file_missing"), (true, "file_damaged")] {
+        let name = format!("{fault_code}.db");
+        let connection = seller.sqlite(&name, dataset(3).await).await;
+        let entries = std::fs::read_dir(&uploads).expect("the company's directory");
+        let mut files = entries.flatten().map(|entry| entry.path().join(&name));
+        let file = files.find(|path| path.exists()).expect("the file");
+        match is_cut {
+            true => {
+                let file = std::fs::File::options().write(true).open(&file);
+                file.expect("the file").set_len(5_000).expect("cut");
+            }
+            false => std::fs::remove_file(&file).expect("removed"),
+        }
+        let count = json!({"sql_logic": "SELECT count(*) FROM sales"});
+        let asset = seller.asset(&connection, count).await;
+        let refused = seller.execute(&asset, json!({})).await;
+        let refused = refused.expect_error(503, "CONNECTOR_UNAVAILABLE");
+        let details = refused.at("/error/details");
+        assert_eq!(details["blame"], "host", "{}", refused.body);
+        assert_eq!(details["fault_code"], fault_code, "{}", refused.body);
+        assert!(!refused.header("retry-after").is_empty());
+
+        let path = seller.path(&format!("/files/{name}"));
+        let healed = seller.client.put_bytes(&path, dataset(4).await).await;
+        healed.expect(200);
+        let counted = seller.execute(&asset, json!({})).await.expect(200);
+        assert_eq!(counted.at("/data/answer_value"), 4);
+    }
+}

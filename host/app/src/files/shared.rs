@@ -34,7 +34,7 @@ const TRANSFER_MAX: Duration = Duration::from_secs(15 * 60);
 /// Who asks for a file that could not be fetched is told so for this long, and the object store is left alone.
 const AWAY_SAID: Duration = Duration::from_secs(5);
 /// The same where asking again is of no use before somebody has done something.
-const BROKEN_SAID: Duration = Duration::from_secs(60);
+pub const BROKEN_SAID: Duration = Duration::from_secs(60);
 
 pub struct SharedFiles {
     objects: Objects,
@@ -239,10 +239,7 @@ impl SharedFiles {
             }
             ObjectError::Missing | ObjectError::Damaged(_) => {
                 tracing::error!(%company, name, upload, %error, "a file is damaged: its company has to upload it again, or the object store be restored");
-                let message = "the service's copy of the seller's file is damaged, and is not used: its seller can upload it again";
-                let said = BROKEN_SAID;
-                let kind = FaultKind::Internal;
-                (fault(kind, "file_damaged", message, said), said)
+                (broken(false), BROKEN_SAID)
             }
             ObjectError::Disk(_) => {
                 tracing::error!(%company, name, upload, %error, "a file could not be kept here");
@@ -331,6 +328,21 @@ fn no_room() -> ObjectError {
         std::io::ErrorKind::QuotaExceeded,
         reason,
     ))
+}
+
+/// Of a file that is not what was uploaded, or not there at all.
+pub fn broken(is_missing: bool) -> Fault {
+    let (code, message) = match is_missing {
+        true => (
+            "file_missing",
+            "the service has lost the seller's file: its seller can upload it again",
+        ),
+        false => (
+            "file_damaged",
+            "the service's copy of the seller's file is damaged, and is not used: its seller can upload it again",
+        ),
+    };
+    fault(FaultKind::Internal, code, message, BROKEN_SAID)
 }
 
 fn without_room() -> Fault {

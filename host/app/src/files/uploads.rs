@@ -138,6 +138,18 @@ impl Place {
         Ok(upload.open(name)?.into_std())
     }
 
+    /// Whether its file is there, with so many bytes, and may be read.
+    pub fn look_at(&self, name: &str, bytes: u64) -> std::io::Result<()> {
+        let path = self.directory().join(name);
+        // What is no file is not opened: a pipe would hold this thread.
+        let found = std::fs::symlink_metadata(&path)?;
+        if !found.is_file() || found.len() != bytes {
+            let reason = format!("it has {} bytes instead of {bytes}", found.len());
+            return Err(std::io::Error::other(reason));
+        }
+        std::fs::File::open(path).map(drop)
+    }
+
     /// Takes `suffix` off the directory's name, for good.
     pub fn without(mut self, suffix: &str) -> std::io::Result<Place> {
         let uploads = self.uploads()?;

@@ -296,22 +296,27 @@ impl Pauses {
 const FILES_MAX: usize = 1_024;
 
 /// Opening a pipe or a device may hold a thread for ever. The host puts nothing but files there; this notices if somebody
-/// else has put something else. (Links lead nowhere outside: the directory is all that the guest can open.)
+/// else has put something else. (Links lead nowhere outside: the directory is all that the guest can open.) What cannot be read is this host's own disk.
 fn no_devices(path: &std::path::Path) -> Result<(), Fault> {
-    let unfit = |reason: String| {
+    let unread = |error: std::io::Error| {
         Fault::new(
-            Blame::Source,
-            FaultKind::SourceError,
-            "the connection's files cannot be opened",
+            Blame::Host,
+            FaultKind::Internal,
+            "the connection's files cannot be read on this host",
         )
-        .detail(reason)
+        .code("file_unread")
+        .detail(error.to_string())
     };
-    let entries = std::fs::read_dir(path).map_err(|error| unfit(error.to_string()))?;
+    let entries = std::fs::read_dir(path).map_err(unread)?;
     for entry in entries.take(FILES_MAX) {
-        let kind = entry.and_then(|entry| entry.file_type());
-        let kind = kind.map_err(|error| unfit(error.to_string()))?;
+        let kind = entry.and_then(|entry| entry.file_type()).map_err(unread)?;
         if !kind.is_file() && !kind.is_dir() && !kind.is_symlink() {
-            return Err(unfit("it holds a pipe, a socket or a device".to_owned()));
+            return Err(Fault::new(
+                Blame::Source,
+                FaultKind::SourceError,
+                "the connection's files cannot be opened",
+            )
+            .detail("it holds a pipe, a socket or a device"));
         }
     }
     Ok(())
