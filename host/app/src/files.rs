@@ -84,7 +84,7 @@ pub struct Replaced {
 }
 
 /// Streams `body` to disk, and to the object store if there is one, and makes it the company's file of its name.
-/// Who leaves before it is all there has sent nothing; what is all there becomes the file, and `held` is held until then.
+/// Who leaves before it is all there, and tried, has sent nothing; what is becomes the file, and `held` is held until then.
 pub async fn put<S, E>(
     app: &App,
     company: &CompanyId,
@@ -119,16 +119,6 @@ where
         false => fit(app, company, name, &place).await?,
     };
     let now = app.clock.now();
-    if let Some(shared) = &app.shared_files {
-        // Whatever happens from here on, somebody knows of the object.
-        let late = now.after(LEFTOVER_AGE_MIN);
-        app.db
-            .write(async |tx| souk_store::objects::unname(tx, company, upload.as_str(), late).await)
-            .await?;
-        shared
-            .send(&place, upload.as_str(), name, size_bytes)
-            .await?;
-    }
     let file = File {
         name: name.to_owned(),
         upload_id: upload.to_string(),
@@ -144,8 +134,12 @@ where
         leftover,
     };
     let (app, company) = (app.clone(), company.clone());
-    // Given up while its row is being committed, it would be removed although its row is there; and what it replaces would stay.
+    // Given up while it is being sent, it would be sent in vain, and parts of it stay. Given up while its row is being committed, it would be removed
+    // although its row is there; and what it replaces would stay.
     let named = to_the_end(held, async move {
+        // Promised until it counts as a file.
+        let _room = room;
+        share(&app, &company, &received).await?;
         name_received(&app, &company, received).await
     });
     named.await.map_err(std::io::Error::other)?
@@ -176,6 +170,24 @@ impl Received {
             ..self
         })
     }
+}
+
+/// Makes an object of it, where hosts share files.
+async fn share(app: &App, company: &CompanyId, received: &Received) -> Result<(), FileError> {
+    let Some(shared) = &app.shared_files else {
+        return Ok(());
+    };
+    let (file, upload) = (&received.file, received.file.upload_id.as_str());
+    // Whatever happens from here on, somebody knows of the object.
+    let late = app.clock.now().after(LEFTOVER_AGE_MIN);
+    app.db
+        .write(async |tx| souk_store::objects::unname(tx, company, upload, late).await)
+        .await?;
+    let bytes = file.size_bytes.cast_unsigned();
+    shared
+        .send(&received.place, upload, &file.name, bytes)
+        .await?;
+    Ok(())
 }
 
 /// What its row says of a file, and what that concerns.

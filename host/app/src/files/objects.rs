@@ -14,8 +14,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{BackoffConfig, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig};
 use souk_domain::ids::CompanyId;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use at::ObjectsAt;
@@ -147,22 +148,14 @@ impl Objects {
                 .map_err(not_taken)?;
             return Ok(());
         }
-        let mut parts = self.store.put_multipart(&path).await.map_err(not_taken)?;
-        let sent = async {
-            for offset in (0..bytes).step_by(PIECE_BYTES as usize) {
-                let _turn = self.writing.turn(company).await;
-                let part = piece(&file, offset, PIECE_BYTES.min(bytes - offset)).await?;
-                parts.put_part(part.into()).await.map_err(not_taken)?;
-            }
-            parts.complete().await.map_err(not_taken)?;
-            Ok(())
-        };
-        let sent = sent.await;
-        if sent.is_err() {
-            // Where that fails, too, the bucket's own rule for unfinished uploads ends it (docs/operations.md).
-            let _ = parts.abort().await;
+        let upload = self.store.put_multipart(&path).await.map_err(not_taken)?;
+        let mut parts = Parts::of(upload);
+        for offset in (0..bytes).step_by(PIECE_BYTES as usize) {
+            let _turn = self.writing.turn(company).await;
+            let part = piece(&file, offset, PIECE_BYTES.min(bytes - offset)).await?;
+            parts.put(part).await?;
         }
-        sent
+        parts.complete().await
     }
 
     /// Whether the object is there, with so many bytes.
@@ -217,6 +210,50 @@ impl Objects {
     }
 }
 
+/// The parts of an object that is being written. Dropped before that is complete, however that comes about, they are given up: nobody lists them, and
+/// they take room.
+struct Parts {
+    /// `None`: it is complete.
+    upload: Option<Box<dyn MultipartUpload>>,
+    /// On which they are given up.
+    runtime: Handle,
+}
+
+impl Parts {
+    fn of(upload: Box<dyn MultipartUpload>) -> Parts {
+        Parts {
+            upload: Some(upload),
+            runtime: Handle::current(),
+        }
+    }
+
+    async fn put(&mut self, part: Bytes) -> Result<(), ObjectError> {
+        match &mut self.upload {
+            Some(upload) => upload.put_part(part.into()).await.map_err(not_taken),
+            None => Ok(()),
+        }
+    }
+
+    async fn complete(mut self) -> Result<(), ObjectError> {
+        if let Some(upload) = &mut self.upload {
+            upload.complete().await.map_err(not_taken)?;
+        }
+        self.upload = None;
+        Ok(())
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        if let Some(mut upload) = self.upload.take() {
+            self.runtime.spawn(async move {
+                // Where that fails, too, the bucket's own rule for unfinished uploads ends it (docs/operations.md).
+                let _ = upload.abort().await;
+            });
+        }
+    }
+}
+
 /// Nothing has to be there for something to be written: what is missing is the bucket.
 fn not_taken(error: object_store::Error) -> ObjectError {
     ObjectError::Away(error.to_string())
@@ -236,6 +273,8 @@ async fn piece(file: &Arc<File>, offset: u64, bytes: u64) -> Result<Bytes, Objec
 mod tests {
     use super::*;
     use futures_util::FutureExt as _;
+    use object_store::{PutPayload, PutResult, UploadPart};
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
     /// However many pieces one company wants at once, two are under way, and the next turns are others'.
     #[tokio::test]
@@ -251,5 +290,44 @@ mod tests {
         assert!(turn(&third).is_none());
         drop(own);
         assert!(turn(&third).is_some() && turn(&one).is_some());
+    }
+
+    /// Says how it ends. Its parts take for ever.
+    #[derive(Debug)]
+    struct Watched(UnboundedSender<&'static str>);
+
+    #[async_trait::async_trait]
+    impl MultipartUpload for Watched {
+        fn put_part(&mut self, _: PutPayload) -> UploadPart {
+            Box::pin(std::future::pending())
+        }
+
+        async fn complete(&mut self) -> object_store::Result<PutResult> {
+            self.0.send("complete").unwrap();
+            Err(object_store::Error::NotImplemented {
+                operation: "complete".to_owned(),
+                implementer: "a test".to_owned(),
+            })
+        }
+
+        async fn abort(&mut self) -> object_store::Result<()> {
+            self.0.send("given up").unwrap();
+            Ok(())
+        }
+    }
+
+    /// Whoever gives up an object on its way, or cannot complete it, leaves no parts of it.
+    #[tokio::test]
+    async fn what_is_not_complete_leaves_no_parts() {
+        let (ended, mut heard) = unbounded_channel();
+        let mut parts = Parts::of(Box::new(Watched(ended.clone())));
+        let sending = parts.put(Bytes::from_static(b"part"));
+        assert!(sending.now_or_never().is_none());
+        drop(parts);
+        assert_eq!(heard.recv().await, Some("given up"));
+        let parts = Parts::of(Box::new(Watched(ended)));
+        assert!(parts.complete().await.is_err());
+        assert_eq!(heard.recv().await, Some("complete"));
+        assert_eq!(heard.recv().await, Some("given up"));
     }
 }

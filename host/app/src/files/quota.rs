@@ -1,6 +1,7 @@
 //! What the files of one company may take together, counting what its uploads under way have been promised.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
@@ -33,9 +34,9 @@ impl Quota {
     }
 
     /// Room for one upload, beside `others` bytes of files. Nothing is promised yet.
-    pub(super) fn room(&self, company: &CompanyId, others: u64) -> Room<'_> {
+    pub(super) fn room(self: &Arc<Quota>, company: &CompanyId, others: u64) -> Room {
         Room {
-            quota: self,
+            quota: self.clone(),
             company: company.clone(),
             others,
             promised: 0,
@@ -53,14 +54,14 @@ impl Quota {
 }
 
 /// What is promised to one upload; dropping it takes the promise back.
-pub(super) struct Room<'a> {
-    quota: &'a Quota,
+pub(super) struct Room {
+    quota: Arc<Quota>,
     company: CompanyId,
     others: u64,
     promised: u64,
 }
 
-impl Room<'_> {
+impl Room {
     /// Sees to it that `bytes` in all are promised, or refuses.
     pub fn grow(&mut self, bytes: u64) -> Result<(), FileError> {
         if bytes > FILE_BYTES_MAX {
@@ -80,7 +81,7 @@ impl Room<'_> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for Room {
     fn drop(&mut self) {
         let mut promised = self.quota.promised.lock();
         if let Some(together) = promised.get_mut(&self.company) {

@@ -36,7 +36,7 @@ pub async fn receive<S, E>(
     place: &Place,
     name: &str,
     mut body: S,
-    room: &mut Room<'_>,
+    room: &mut Room,
 ) -> Result<(u64, String), FileError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
