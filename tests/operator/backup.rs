@@ -242,6 +242,54 @@ async fn what_is_not_whole_is_not_restored() {
     assert_eq!(head.send().await.expect("an answer").status(), 405);
 }
 
+/// A file that the host's disk has damaged is told, by a backup and by a restore, and left out; everything else is there.
+#[tokio::test]
+async fn a_damaged_file_is_no_reason_to_be_without_a_backup() {
+    let host = TestHost::builder().start().await;
+    let company = host.company("rotten").await;
+    for name in ["cut.csv", "rotten.csv", "whole.csv"] {
+        let file = company.path(&format!("/files/{name}"));
+        let put = company
+            .client
+            .put_bytes(&file, b"a,b\n".repeat(1_000))
+            .await;
+        put.expect(201);
+    }
+    let uploads = host.data_dir.join("files").join(&company.id);
+    let of = |uploads: &Path, name: &str| {
+        let entries = fs::read_dir(uploads).expect("the company's directory");
+        let mut files = entries.flatten().map(|entry| entry.path().join(name));
+        files.find(|path| path.exists())
+    };
+    let rotten = of(&uploads, "rotten.csv").expect("the file");
+    let mut bytes = fs::read(&rotten).expect("the file");
+    bytes[100] ^= 1;
+    fs::write(&rotten, bytes).expect("the file");
+    let cut = of(&uploads, "cut.csv").expect("the file");
+    fs::write(&cut, "a,b\n").expect("the file");
+
+    let backups = tempfile::tempdir().expect("a directory");
+    let to = backups.path().join("archives");
+    let to_text = to.to_string_lossy().into_owned();
+    let taken = host.operate(&["backup", &to_text, "--json"]).await.ok();
+    assert!(taken.err.contains("2 of the files"), "{}", taken.err);
+    let told = taken.json()["damaged_files"].to_string();
+    assert!(!told.contains("whole"), "{told}");
+    for name in ["cut.csv", "rotten.csv"] {
+        assert!(told.contains(name), "{told}");
+    }
+    let (archive, data) = (archive(&to), backups.path().join("restored"));
+    let (archive, data_dir) = (archive.to_string_lossy(), data.to_string_lossy());
+    let restore = ["restore", &*archive, "--data-dir", &*data_dir, "--json"];
+    let restored = souk(&restore, &[]).await.ok();
+    assert_eq!(restored.json()["damaged_files"].to_string(), told);
+    let uploads = data.join("files").join(&company.id);
+    assert!(of(&uploads, "whole.csv").is_some() && data.join("souk.db").exists());
+    for name in ["cut.csv", "rotten.csv"] {
+        assert_eq!(of(&uploads, name), None);
+    }
+}
+
 /// A backup goes through a pipe into a restore, without an archive in between; nothing of one that breaks off is left.
 #[tokio::test]
 async fn a_backup_is_piped_into_a_restore() {

@@ -68,6 +68,9 @@ pub struct Complete {
     pub files: usize,
     /// Files that were deleted while the backup was taken.
     pub missing_files: Vec<String>,
+    /// Files that are not what was uploaded: this host's disk has lost of them what is missing.
+    #[serde(default)]
+    pub damaged_files: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -256,19 +259,27 @@ fn write(held: &Held, out: &mut Pieces) -> io::Result<()> {
         append(&mut archive, STORE, bytes, &mut digested)?;
         store_sha256 = Some(hex::encode(digested.digest.finalize()));
     }
+    let mut damaged_files = Vec::new();
     for kept in &held.manifest.files {
-        let file = File::open(held.directory.join(FILES).join(&kept.path))?;
-        append(
-            &mut archive,
-            &format!("{FILES}/{}", kept.path),
+        let mut sent = Sent::of(
+            &held.directory.join(FILES).join(&kept.path),
             kept.size_bytes,
-            file,
-        )?;
+        );
+        let path = format!("{FILES}/{}", kept.path);
+        append(&mut archive, &path, kept.size_bytes, &mut sent)?;
+        if hex::encode(sent.digest.finalize()) != kept.sha256 {
+            tracing::error!(
+                path,
+                "a file is damaged, and a backup has it so: its company has to upload it again, or an older backup be restored"
+            );
+            damaged_files.push(kept.path.clone());
+        }
     }
     let complete = serde_json::to_vec_pretty(&Complete {
         store_sha256,
         files: held.manifest.files.len(),
         missing_files: held.missing.clone(),
+        damaged_files,
     })?;
     append(&mut archive, COMPLETE, complete.len() as u64, &complete[..])?;
     archive.into_inner()?;
@@ -298,6 +309,53 @@ impl<R: Read> Read for Digested<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.from.read(buffer)?;
         self.digest.update(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// As many bytes of a file as were announced, with their digest: what the disk does not give is zeros, so that one file does not end the backup of all.
+struct Sent {
+    /// `None`: it gives no more.
+    file: Option<File>,
+    left: u64,
+    digest: Sha256,
+}
+
+impl Sent {
+    fn of(path: &Path, bytes: u64) -> Sent {
+        Sent {
+            file: File::open(path).ok(),
+            left: bytes,
+            digest: Sha256::new(),
+        }
+    }
+
+    /// 0: the disk gives no more of it.
+    fn given(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.file.as_mut().map(|file| file.read(buffer)) {
+            None => Ok(0),
+            Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Some(given) => Ok(given.unwrap_or(0)),
+        }
+    }
+}
+
+impl Read for Sent {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let most = most.min(buffer.len());
+        if most == 0 {
+            return Ok(0);
+        }
+        let buffer = &mut buffer[..most];
+        let mut count = self.given(buffer)?;
+        if count == 0 {
+            self.file = None;
+            buffer.fill(0);
+            count = most;
+        }
+        self.digest.update(&buffer[..count]);
+        self.left -= count as u64;
         Ok(count)
     }
 }

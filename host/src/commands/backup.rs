@@ -56,6 +56,7 @@ const TAKEN: &[Column] = &[
     ("FILES", "/files"),
     ("KEY FINGERPRINT", "/manifest/key_fingerprint"),
     ("MISSING FILES", "/missing_files"),
+    ("DAMAGED FILES", "/damaged_files"),
 ];
 
 pub async fn backup(command: Backup) -> Result<()> {
@@ -86,8 +87,18 @@ pub async fn backup(command: Backup) -> Result<()> {
     let progress = progress::bytes("checked", Some(bytes));
     let archive = progress.wrap_read(File::open(part.path())?);
     let archive = BufReader::with_capacity(BLOCK_BYTES, archive);
-    let (manifest, complete) = read(archive, None).context("the backup that was received")?;
+    let (manifest, complete, damaged) =
+        read(archive, None).context("the backup that was received")?;
     drop(progress);
+    // Of the others the host has said nothing: they were whole when they left it.
+    let lost = damaged
+        .iter()
+        .find(|path| !complete.damaged_files.contains(path));
+    if let Some(path) = lost {
+        bail!(
+            "the backup was damaged on its way, {path} at least; nothing was kept: take it again"
+        );
+    }
     let time: String = manifest
         .taken_at
         .chars()
@@ -99,6 +110,7 @@ pub async fn backup(command: Backup) -> Result<()> {
     File::open(directory)?.sync_all()?;
     let shown = json!({
         "path": path, "bytes": bytes, "files": complete.files, "missing_files": complete.missing_files,
+        "damaged_files": damaged,
         "manifest": {
             "taken_at": manifest.taken_at, "store": manifest.store, "souk_version": manifest.souk_version,
             "schema_version": manifest.schema_version, "key_fingerprint": manifest.key_fingerprint,
@@ -106,6 +118,12 @@ pub async fn backup(command: Backup) -> Result<()> {
         },
     });
     output::one(command.at.json, TAKEN, &shown)?;
+    if !damaged.is_empty() {
+        eprintln!(
+            "{} of the files are damaged on the host, and in this backup: restore them from an older one, or have their companies upload them again",
+            damaged.len()
+        );
+    }
     if manifest.store != "sqlite" {
         eprintln!(
             "the store itself is on PostgreSQL and not in this backup: take it with pg_dump, before this (docs/operations.md)"
@@ -146,6 +164,7 @@ const RESTORED: &[Column] = &[
     ("STORE", "/store"),
     ("FILES", "/files"),
     ("KEY FINGERPRINT", "/key_fingerprint"),
+    ("DAMAGED FILES", "/damaged_files"),
 ];
 
 pub fn restore(command: Restore) -> Result<()> {
@@ -170,7 +189,7 @@ pub fn restore(command: Restore) -> Result<()> {
         .prefix(".souk-restore-")
         .tempdir_in(parent)
         .with_context(|| format!("{} cannot be written to", parent.display()))?;
-    let (manifest, complete) = match command.from == Path::new("-") {
+    let (manifest, complete, damaged) = match command.from == Path::new("-") {
         true => {
             let progress = progress::bytes("restored", None);
             read(progress.wrap_read(io::stdin().lock()), Some(part.path()))?
@@ -194,8 +213,15 @@ pub fn restore(command: Restore) -> Result<()> {
     let shown = json!({
         "data_dir": target, "taken_at": manifest.taken_at, "store": manifest.store, "files": complete.files,
         "key_fingerprint": manifest.key_fingerprint, "missing_files": complete.missing_files,
+        "damaged_files": damaged,
     });
     output::one(command.json, RESTORED, &shown)?;
+    if !damaged.is_empty() {
+        eprintln!(
+            "{} of the files are damaged in the archive and were left out: take them from an older one, or have their companies upload them again",
+            damaged.len()
+        );
+    }
     if manifest.key_fingerprint.is_some() {
         eprintln!(
             "the master key is not in a backup: put master.key back into {}, or give it in SOUK_MASTER_KEY",
@@ -209,13 +235,15 @@ pub fn restore(command: Restore) -> Result<()> {
     Ok(())
 }
 
-/// Reads an archive to its end and compares all that it says of itself; writes it into the directory too, if there is one.
-fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete)> {
+/// Reads an archive to its end and compares all that it says of itself; writes it into the directory too, if there is one, but for files that are not what
+/// was uploaded. Which these are stands last: one seller's file that a disk has lost is no reason to be without everything else.
+fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete, Vec<String>)> {
     let mut archive = tar::Archive::new(from);
     let mut manifest: Option<Manifest> = None;
     let mut complete: Option<Complete> = None;
     let mut store = None;
-    let mut files = Vec::new();
+    let mut files = 0;
+    let mut damaged = Vec::new();
     for entry in archive.entries()? {
         let mut entry = entry.context(match manifest {
             None => "this is no backup of souk",
@@ -262,12 +290,13 @@ fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete)> {
                 let kept = kept.with_context(|| {
                     format!("the archive has {name}, which its manifest does not name")
                 })?;
-                let sha256 = keep(&mut entry, &path, into)?;
-                ensure!(
-                    sha256 == kept.sha256,
-                    "{name} is damaged: it is not what was uploaded"
-                );
-                files.push(name);
+                files += 1;
+                if keep(&mut entry, &path, into)? != kept.sha256 {
+                    damaged.push(kept.path.clone());
+                    if let Some(directory) = into {
+                        fs::remove_file(directory.join(&path))?;
+                    }
+                }
             }
         }
     }
@@ -279,12 +308,11 @@ fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete)> {
         "the store in the archive is damaged"
     );
     ensure!(
-        files.len() == complete.files && files.len() == manifest.files.len(),
-        "the archive has {} files, not {}",
-        files.len(),
+        files == complete.files && files == manifest.files.len(),
+        "the archive has {files} files, not {}",
         complete.files
     );
-    Ok((manifest, complete))
+    Ok((manifest, complete, damaged))
 }
 
 /// Names only, and no way out.
