@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -240,6 +241,45 @@ async fn what_is_not_whole_is_not_restored() {
         .platform()
         .request(reqwest::Method::HEAD, "/admin/backup");
     assert_eq!(head.send().await.expect("an answer").status(), 405);
+}
+
+/// A directory that is there, as the mount point of a disk of its own is, is filled and not replaced, and one that cannot be is as it was.
+#[tokio::test]
+async fn an_empty_disk_is_restored_to() {
+    let host = TestHost::builder().start().await;
+    let company = host.company("moved").await;
+    let file = company.path("/files/kept.db");
+    let put = company.client.put_bytes(&file, b"whole".to_vec()).await;
+    put.expect(201);
+    let backups = tempfile::tempdir().expect("a directory");
+    let to = backups.path().to_string_lossy().into_owned();
+    host.operate(&["backup", &to]).await.ok();
+    let archive = archive(backups.path());
+    let disk = tempfile::tempdir().expect("a directory");
+    fs::create_dir(disk.path().join("lost+found")).expect("a directory");
+    let before = fs::metadata(disk.path()).expect("the directory").ino();
+    let names = || {
+        let entries = fs::read_dir(disk.path()).expect("the directory").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.collect::<BTreeSet<String>>()
+    };
+
+    let cut = backups.path().join("cut.tar");
+    let whole = fs::read(&archive).expect("the archive");
+    fs::write(&cut, &whole[..whole.len() / 2]).expect("a file");
+    let data_dir = disk.path().to_string_lossy();
+    let restore = async |archive: &Path| {
+        let archive = archive.to_string_lossy();
+        souk(&["restore", &*archive, "--data-dir", &*data_dir], &[]).await
+    };
+    assert!(!restore(&cut).await.succeeded);
+    assert_eq!(names(), BTreeSet::from(["lost+found".to_owned()]));
+    restore(&archive).await.ok();
+    let kept = ["files", "lost+found", "souk.db"].map(str::to_owned);
+    assert_eq!(names(), BTreeSet::from(kept));
+    let after = fs::metadata(disk.path()).expect("the directory");
+    assert_eq!(after.ino(), before, "another directory is there");
+    restore(&archive).await.refused("is not empty");
 }
 
 /// A file that the host's disk has damaged is told, by a backup and by a restore, and left out; everything else is there.

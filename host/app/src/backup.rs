@@ -20,6 +20,7 @@ use souk_store::resealing::key_in_use;
 use tokio::sync::mpsc;
 
 use crate::App;
+use crate::detached::to_the_end;
 /// Below it a data directory has them, and an archive.
 pub use crate::files::FILES;
 
@@ -131,7 +132,10 @@ fn is_held(name: &OsStr) -> bool {
 
 /// Takes a backup and sends it, piece by piece. An archive that could not be finished ends with an error, and without its last entry.
 pub async fn take(app: &App) -> Result<mpsc::Receiver<io::Result<Bytes>>, BackupError> {
-    let held = hold(app).await?;
+    let app = app.clone();
+    // Given up, it would go on making links in a directory that has been removed.
+    let held = to_the_end((), async move { hold(&app).await });
+    let held = held.await.map_err(io::Error::other)??;
     let (pieces, receiver) = mpsc::channel(PIECES);
     tokio::task::spawn_blocking(move || {
         let mut writer = Pieces {
@@ -181,7 +185,7 @@ async fn hold(app: &App) -> Result<Held, BackupError> {
     // Before the copy, which may take long, what is there now; afterwards what has come meanwhile. What the copy names is all linked then,
     // unless it was uploaded and replaced in between.
     let before = store::files(&mut *app.db.read().await?).await?;
-    link(app, &held.directory, &before);
+    link(app, &held.directory, before).await?;
     held.has_store = store::copy(&app.db, &held.directory.join(STORE)).await?;
     let mut read = app.db.read().await?;
     held.manifest.schema_version = store::schema_version(&mut read).await?;
@@ -192,18 +196,18 @@ async fn hold(app: &App) -> Result<Held, BackupError> {
         false => store::files(&mut read).await?,
     };
     drop(read);
-    link(app, &held.directory, &named);
-    for file in named {
+    let linked = link(app, &held.directory, named).await?;
+    for (file, bytes) in linked {
         let path = path_of(&file);
-        match fs::metadata(held.directory.join(FILES).join(&path)) {
-            Ok(metadata) => held.manifest.files.push(KeptFile {
+        match bytes {
+            Some(size_bytes) => held.manifest.files.push(KeptFile {
                 path,
-                size_bytes: metadata.len(),
+                size_bytes,
                 sha256: file.sha256,
             }),
             // It is an object.
-            Err(_) if held.manifest.object_store.is_some() => {}
-            Err(_) => held.missing.push(path),
+            None if held.manifest.object_store.is_some() => {}
+            None => held.missing.push(path),
         }
     }
     Ok(held)
@@ -226,22 +230,41 @@ fn path_of(file: &NamedFile) -> String {
     format!("{}/{}/{}", file.company, file.upload, file.name)
 }
 
-/// Gives files a name of their own in the directory: they stay until it is removed.
-fn link(app: &App, directory: &Path, files: &[NamedFile]) {
-    for file in files {
-        let path = path_of(file);
-        let (from, to) = (app.files_dir.join(&path), directory.join(FILES).join(&path));
-        if to.exists() {
-            continue;
-        }
+/// Gives files a name of their own in the directory: they stay until it is removed. With each, how many bytes it has there; `None`: it is not. Away from
+/// the threads that serve requests: not every disk can link.
+async fn link(
+    app: &App,
+    directory: &Path,
+    files: Vec<NamedFile>,
+) -> io::Result<Vec<(NamedFile, Option<u64>)>> {
+    let (from, to) = (app.files_dir.clone(), directory.join(FILES));
+    let link_one = move |file: NamedFile| {
+        let path = path_of(&file);
+        let bytes = linked(&from.join(&path), &to.join(&path));
+        (file, bytes)
+    };
+    let work = move || files.into_iter().map(link_one).collect();
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(io::Error::other)
+}
+
+fn linked(from: &Path, to: &Path) -> Option<u64> {
+    if !to.exists() {
         let parent = to.parent().map_or(Ok(()), fs::create_dir_all);
-        // Whichever disk cannot link copies.
-        let held = parent
-            .and_then(|()| fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)));
+        let held = parent.and_then(|()| fs::hard_link(from, to).or_else(|_| copied(from, to)));
         if let Err(error) = held {
-            tracing::debug!(path, %error, "a file could not be held for a backup");
+            let path = from.display();
+            tracing::debug!(%path, %error, "a file could not be held for a backup");
         }
     }
+    fs::metadata(to).ok().map(|metadata| metadata.len())
+}
+
+/// Whole or not at all.
+fn copied(from: &Path, to: &Path) -> io::Result<()> {
+    let copied = fs::copy(from, to).map(drop);
+    copied.inspect_err(|_| drop(fs::remove_file(to)))
 }
 
 fn write(held: &Held, out: &mut Pieces) -> io::Result<()> {

@@ -3,8 +3,10 @@
 //! A running host takes the backup: only it can bring the books up to what it has answered. What it sends is checked to its last entry before it
 //! counts as a backup, and again before it becomes a data directory.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -40,7 +42,7 @@ pub struct Restore {
     /// The archive; `-` reads it from standard input.
     #[arg(value_name = "FILE|-")]
     from: PathBuf,
-    /// The data directory to make. It must not exist, or be empty.
+    /// The data directory to make, or to fill: it must not exist, or be empty (`lost+found` is nothing).
     #[arg(long, env = "SOUK_DATA_DIR", value_name = "DIR")]
     data_dir: PathBuf,
     /// Show what was restored as JSON.
@@ -171,7 +173,10 @@ pub fn restore(command: Restore) -> Result<()> {
     private::keep_to_owner();
     let target = &command.data_dir;
     let is_free = match fs::read_dir(target) {
-        Ok(mut entries) => entries.next().is_none(),
+        // A disk of its own is empty with that.
+        Ok(entries) => entries
+            .flatten()
+            .all(|entry| entry.file_name() == "lost+found"),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     ensure!(
@@ -184,11 +189,16 @@ pub fn restore(command: Restore) -> Result<()> {
         _ => Path::new("."),
     };
     fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
-    // Beside it, and renamed when it is whole.
+    // Beside it, and renamed when it is whole. One that is there may be a disk of its own: inside of it, then.
+    let is_there = target.exists();
+    let place = match is_there {
+        true => target.as_path(),
+        false => parent,
+    };
     let part = tempfile::Builder::new()
         .prefix(".souk-restore-")
-        .tempdir_in(parent)
-        .with_context(|| format!("{} cannot be written to", parent.display()))?;
+        .tempdir_in(place)
+        .with_context(|| format!("{} cannot be written to", place.display()))?;
     let (manifest, complete, damaged) = match command.from == Path::new("-") {
         true => {
             let progress = progress::bytes("restored", None);
@@ -203,13 +213,17 @@ pub fn restore(command: Restore) -> Result<()> {
             read(archive, Some(part.path())).with_context(|| command.from.display().to_string())?
         }
     };
-    if target.exists() {
-        fs::remove_dir(target)
-            .with_context(|| format!("{} cannot be replaced", target.display()))?;
+    match is_there {
+        true => {
+            move_up(part.path(), target)
+                .with_context(|| format!("{} cannot be filled", target.display()))?;
+            // With nothing in it any more.
+            drop(part);
+        }
+        false => fs::rename(part.keep(), target)
+            .with_context(|| format!("{} cannot be made", target.display()))?,
     }
-    fs::rename(part.keep(), target)
-        .with_context(|| format!("{} cannot be made", target.display()))?;
-    File::open(parent)?.sync_all()?;
+    File::open(place)?.sync_all()?;
     let shown = json!({
         "data_dir": target, "taken_at": manifest.taken_at, "store": manifest.store, "files": complete.files,
         "key_fingerprint": manifest.key_fingerprint, "missing_files": complete.missing_files,
@@ -232,6 +246,19 @@ pub fn restore(command: Restore) -> Result<()> {
         "`souk doctor --data-dir {}` looks whether all is well",
         target.display()
     );
+    Ok(())
+}
+
+/// Moves what is in a directory to the one that it is in, the store last: nobody begins to serve from a half.
+fn move_up(part: &Path, target: &Path) -> io::Result<()> {
+    let entries = fs::read_dir(part)?.map(|entry| Ok(entry?.file_name()));
+    let mut names = entries.collect::<io::Result<Vec<OsString>>>()?;
+    names.sort_by_key(|name| name == STORE);
+    for name in names {
+        fs::rename(part.join(&name), target.join(&name))?;
+    }
+    // As one that is made here. Where that is not possible, `souk doctor` says what else to do.
+    let _ = fs::set_permissions(target, fs::Permissions::from_mode(0o700));
     Ok(())
 }
 
