@@ -28,7 +28,7 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
 
 parameters! {
     pub struct Wanted {
-        /// Replace a file that connections read although their engines cannot read the new one, or were not asked whether they can.
+        /// Replace a file that connections read without asking their engines whether they can read the new one.
         unchecked: bool = false,
     }
 }
