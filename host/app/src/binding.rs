@@ -46,9 +46,11 @@ pub(crate) fn named(mut fault: Fault, name: impl Fn(usize) -> Option<Named>) -> 
     let told = name.as_ref().map_or("a value", |name| name.told.as_str());
     let message = format!("{told} {}", fault.message);
     let said = std::mem::replace(&mut fault.message, message);
-    fault.field = name.map(|name| RefusedField {
-        name: name.field,
-        message: said,
+    fault.field = name.map(|name| {
+        Box::new(RefusedField {
+            name: name.field,
+            message: said,
+        })
     });
     fault
 }

@@ -121,7 +121,7 @@ pub struct Fault {
     /// Which of the query's parameters it is about, the first one being 0; `message` does not name it.
     pub parameter: Option<u32>,
     /// What that is in the caller's request. The sandbox does not know it: whoever bound the values fills it in, and names it in `message`.
-    pub field: Option<RefusedField>,
+    pub field: Option<Box<RefusedField>>,
 }
 
 /// A field of the caller's whose value the source refused.

@@ -107,7 +107,8 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
     if let Some(code) = &fault.source_code {
         problem = problem.detail("source_code", code.as_str());
     }
-    if let Some(RefusedField { name, message }) = &fault.field {
+    if let Some(field) = &fault.field {
+        let RefusedField { name, message } = &**field;
         let errors = [FieldError::new(name, "invalid_type", message)];
         problem = problem.detail("errors", json!(errors));
     }
