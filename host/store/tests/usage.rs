@@ -27,6 +27,7 @@ async fn use_of_keys_is_counted() {
                 route: "/assets",
                 at: now,
                 failed: number < 3,
+                admitted: true,
             });
         }
         teller.count_use(Asked {
@@ -35,6 +36,7 @@ async fn use_of_keys_is_counted() {
             route: "/credits",
             at: later(now, 3_600),
             failed: false,
+            admitted: true,
         });
         // Somebody who is signed in has no key whose totals would grow.
         teller.count_use(Asked {
@@ -43,6 +45,7 @@ async fn use_of_keys_is_counted() {
             route: "/credits",
             at: now,
             failed: true,
+            admitted: true,
         });
         teller.flush().await;
         let mut read = store.db.read().await.unwrap();
@@ -130,6 +133,7 @@ async fn hours_become_days() {
                 route,
                 at,
                 failed,
+                admitted: true,
             });
             teller.flush().await;
         };
@@ -193,6 +197,7 @@ async fn the_newest_counts_of_a_company_are_kept() {
                 route,
                 at: now.before(DAY * days),
                 failed: false,
+                admitted: true,
             });
         };
         for (days, route) in [(4, "/a"), (4, "/b"), (3, "/a"), (1, "/a"), (0, "/a")] {
