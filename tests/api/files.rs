@@ -312,7 +312,8 @@ async fn an_export_is_of_one_file() {
     let first = response.chunk().await.expect("a chunk");
     let mut text = first.unwrap_or_default().to_vec();
     let after = sqlite_file(&rows("B")).await;
-    let replaced = seller.client.put_bytes(&seller.path("/files/a.db"), after);
+    let path = seller.path("/files/a.db");
+    let replaced = seller.client.put_bytes(&path, after);
     replaced.await.expect(200);
     let is_cut = loop {
         match response.chunk().await {

@@ -305,6 +305,7 @@ async fn old_dates_become_months() {
             route: "/assets",
             at: now,
             failed: false,
+            admitted: true,
         });
         teller.flush().await;
         let shown = async |product: &Product| -> Vec<String> {

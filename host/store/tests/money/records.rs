@@ -122,6 +122,7 @@ async fn counts_are_written_in_parts() {
                 route: "/assets",
                 at: now.before(HOUR * hour),
                 failed: false,
+                admitted: true,
             });
         }
         teller.flush().await;
