@@ -123,6 +123,8 @@ pub const CONNECTOR: Outcome = outcome(502, "CONNECTOR_FAULT", "connector");
 pub const SOURCE: Outcome = outcome(502, "SOURCE_ERROR", "source");
 pub const BUSY: Outcome = outcome(429, "SOURCE_RATE_LIMITED", "source");
 pub const SELLER: Outcome = outcome(502, "SELLER_API_ERROR", "source");
+/// The host's own copy of a file is not what it was.
+pub const LOST: Outcome = outcome(503, "CONNECTOR_UNAVAILABLE", "host");
 pub const LATE: Outcome = outcome(504, "EXECUTION_TIMEOUT", "");
 
 const BROKEN: &[Outcome] = &[CONNECTOR];
@@ -329,7 +331,7 @@ fn of_damage(damage: Damage) -> Scenario {
         source: Source::File(damage),
         ask: Ask::Asset,
         timeout_ms: match damage {
-            Damage::ViewBomb | Damage::SchemaBomb | Damage::BecameAPipe => HASTY_MS,
+            Damage::ViewBomb | Damage::SchemaBomb => HASTY_MS,
             _ => PATIENT_MS,
         },
         right: match damage {
@@ -342,6 +344,10 @@ fn of_damage(damage: Damage) -> Scenario {
             | Damage::WalWithoutWal
             | Damage::ValueThatIsNotThere
             | Damage::Empty => MAY_BE_READ,
+            Damage::BecameAPipe
+            | Damage::BecameALink
+            | Damage::BecameADirectory
+            | Damage::IsGone => &[LOST],
             _ => &[SOURCE, LATE],
         },
     }

@@ -185,6 +185,11 @@ pub const SPECIAL: &[(&str, &str, &str)] = &[
             {"name": "shared_words", "weight": 0.3}, {"name": "same_result_type", "weight": 0.1}]"#,
     ),
     ("ProductDetails", "status", r#""published""#),
+    (
+        "ProductDetails",
+        "filters",
+        r#"[{"field": "team", "type": "text", "operators": ["eq", "in"]}]"#,
+    ),
     ("ProductField", "name", r#""team""#),
     ("ProductField", "type", r#""text""#),
     ("ProductFilter", "type", r#""int64""#),

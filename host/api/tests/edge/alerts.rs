@@ -363,7 +363,8 @@ async fn alerts_are_counted() {
                   SELECT id || '-' || n.number, company_id, user_id, asset_id, name, params, operator, threshold, answer_field,
                          check_interval_seconds, consecutive_breaches, rearm_seconds, webhook_ids, max_credits_per_day, is_active,
                          created_at, updated_at, revision, state, breaches, delays, last_value, history, last_checked_at,
-                         last_triggered_at, last_error, spent_on, spent_credits, next_check_at, claimed_by, lease_until, notify_by_mail
+                         last_triggered_at, last_error, spent_on, spent_credits, next_check_at, claimed_by, lease_until, notify_by_mail,
+                         was_triggered
                   FROM alerts
                   CROSS JOIN (WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 999) SELECT number FROM n) AS n
                   WHERE id = $1";
