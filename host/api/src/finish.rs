@@ -147,7 +147,8 @@ impl Call {
                     operation: None,
                 };
                 let (of_full, _) = principal.buckets.peek(full, self.seconds());
-                if scope == Scope::Key && of_full.remaining > 0 {
+                let is_lowered = limits.own < full.own && scope == Scope::Key;
+                if is_lowered && of_full.remaining > 0 {
                     self.shown = Some((of_full, scope));
                     return Err(Problem::loaded(quota.limit));
                 }
