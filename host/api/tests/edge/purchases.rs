@@ -432,7 +432,7 @@ async fn a_sellers_people_are_its_own() {
         assert_eq!(keys.at("/data/0/status"), "deactivated");
         assert_eq!(
             keys.at("/data/0/revocation_reason"),
-            "the endpoint was archived"
+            "the endpoint was archived by its seller"
         );
         let by = keys.at("/data/0/revoked_by");
         assert_eq!(by.is_string(), is_told, "{by}");
