@@ -221,6 +221,7 @@ pub(crate) fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Optio
 fn next_key(key: &Key) -> NextKey {
     match &key.purchase_id {
         _ if key.is_of_archived_endpoint() => NextKey::Nowhere,
+        Some(_) if key.reason_code.as_deref() == Some("rotated") => NextKey::Replaced,
         Some(_) => NextKey::Bought,
         None => NextKey::Created,
     }

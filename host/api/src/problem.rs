@@ -40,6 +40,8 @@ pub enum NextKey {
     Created,
     /// The key came with a purchase of its company, and so does the next one.
     Bought,
+    /// The key was rotated, which has made another one.
+    Replaced,
     /// The endpoint was archived by its seller.
     Nowhere,
 }
@@ -50,6 +52,9 @@ impl NextKey {
             NextKey::Created => refusals::API_KEY_DEACTIVATED.message.into(),
             NextKey::Bought => {
                 "this endpoint key has been deactivated; accept the terms of its product again (POST …/purchases) and your company gets a new one".into()
+            }
+            NextKey::Replaced => {
+                "this endpoint key was rotated: whoever did that has the new one".into()
             }
             NextKey::Nowhere => format!(
                 "this endpoint key has been deactivated: {ENDPOINT_ARCHIVED}, and no other key reads it; look for another product (GET /marketplace/products)"

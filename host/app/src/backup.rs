@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ use crate::App;
 use crate::detached::to_the_end;
 /// Below it a data directory has them, and an archive.
 pub use crate::files::FILES;
+use crate::files::LEFTOVER_AGE_MIN;
 
 pub const FORMAT: u32 = 1;
 pub const MANIFEST: &str = "manifest.json";
@@ -102,15 +104,25 @@ impl Drop for Held {
 /// Called once at start.
 pub async fn sweep(app: &App) {
     let parent = parent(app);
-    let swept = tokio::task::spawn_blocking(move || remove_left_over(&parent)).await;
+    // Where hosts share a store, another one may be sending a backup from this directory.
+    let age_min = match app.db.is_shared() {
+        true => LEFTOVER_AGE_MIN,
+        false => Duration::ZERO,
+    };
+    let swept = tokio::task::spawn_blocking(move || remove_left_over(&parent, age_min)).await;
     if let Ok(Err(error)) = swept {
         tracing::warn!(%error, "what broken backups left behind could not be looked for");
     }
 }
 
-fn remove_left_over(parent: &Path) -> io::Result<()> {
+fn remove_left_over(parent: &Path, age_min: Duration) -> io::Result<()> {
     for entry in fs::read_dir(parent)?.flatten() {
-        if !is_held(&entry.file_name()) {
+        let is_old = || {
+            let made = entry.metadata().and_then(|found| found.modified());
+            let age = made.map(|made| made.elapsed().unwrap_or_default());
+            age.is_ok_and(|age| age >= age_min)
+        };
+        if !is_held(&entry.file_name()) || !is_old() {
             continue;
         }
         let path = entry.path();
@@ -287,7 +299,7 @@ fn write(held: &Held, out: &mut Pieces) -> io::Result<()> {
         let mut sent = Sent::of(
             &held.directory.join(FILES).join(&kept.path),
             kept.size_bytes,
-        );
+        )?;
         let path = format!("{FILES}/{}", kept.path);
         append(&mut archive, &path, kept.size_bytes, &mut sent)?;
         if hex::encode(sent.digest.finalize()) != kept.sha256 {
@@ -345,12 +357,13 @@ struct Sent {
 }
 
 impl Sent {
-    fn of(path: &Path, bytes: u64) -> Sent {
-        Sent {
-            file: File::open(path).ok(),
+    /// What was held a moment ago and cannot be opened is no damage: too many files are open, or somebody has removed what this backup needs.
+    fn of(path: &Path, bytes: u64) -> io::Result<Sent> {
+        Ok(Sent {
+            file: Some(File::open(path)?),
             left: bytes,
             digest: Sha256::new(),
-        }
+        })
     }
 
     /// 0: the disk gives no more of it.

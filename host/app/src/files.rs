@@ -44,10 +44,9 @@ pub use quota::{COMPANY_BYTES_MAX, COMPANY_FILES_MAX, FILE_BYTES_MAX, Quota};
 pub use shared::{FILES, SharedFiles};
 pub use sweep::{keep_swept, sweep};
 pub use upkeep::start;
+pub(crate) use uploads::LEFTOVER_AGE_MIN;
 pub use uploads::UPLOAD_MEMORY_MAX;
-use uploads::{
-    LEFTOVER_AGE_MIN, Leftover, PART, Place, REPLACED_KEPT, blocking, receive, remove_later,
-};
+use uploads::{Leftover, PART, Place, REPLACED_KEPT, blocking, receive, remove_later};
 
 /// A store that did not answer is asked again after this, then after twice as long, and so on:
 const LOOKED_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -270,7 +269,8 @@ async fn tell_users(
     fit: &Fit,
     now: Timestamp,
 ) -> Result<Option<Replaced>, StoreError> {
-    for (id, revision) in &fit.works {
+    let still = fit.works.iter().filter(|(id, _)| users.contains(id));
+    for (id, revision) in still {
         // As it was tried, and with its next file: one that was changed meanwhile was not tried.
         let revision = i64::try_from(*revision).unwrap_or_default() + 1;
         connections::record_test(tx, company, id, revision, None, now).await?;

@@ -25,7 +25,7 @@ const FITTED_MAX: usize = 2_000;
 /// STL sees a season only where it repeats.
 const SEASONS_MIN: usize = 2;
 /// One in so many rows may be in a period where another one is already: a clock that was late once is no other frequency.
-const SHARED_PARTS: usize = 10;
+pub const SHARED_PARTS: usize = 10;
 /// Of a series between -1 and 1: what computing leaves of one that does not move.
 const ROUNDING_MAX: f64 = 1e-9;
 
@@ -109,7 +109,7 @@ impl ForecastError {
     }
 }
 
-/// Forecasts `horizon` points after `series`, whose times (microseconds since the epoch) are in order and all different. Without a `frequency` they are as far
+/// Forecasts `horizon` points after `series`, whose times (microseconds since the epoch) are in order, of which few are the same. Without a `frequency` they are as far
 /// apart as most of its own. Takes up to a second of a processor: call it away from the threads that serve requests.
 pub fn forecast(
     series: &[(i64, f64)],

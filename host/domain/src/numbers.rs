@@ -25,7 +25,7 @@ const TOO_MANY_DIGITS: &str =
 /// A number that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Number {
-    /// The float whose shortest digits say it.
+    /// The float whose shortest digits say it, or its 17 digits.
     Float(f64),
     /// What no float is: in plain digits, without an exponent, and without zeros that say nothing.
     Digits(String),
@@ -38,9 +38,11 @@ pub fn read(text: &str) -> Result<Number, &'static str> {
         return Ok(Number::Float(float));
     }
     let written = Written::of(text);
-    match written.against(Written::of(Shortest::of(float).text())) {
-        Ordering::Equal => Ok(Number::Float(float)),
-        _ => written.plain().map(Number::Digits).ok_or(TOO_MANY_DIGITS),
+    let is_it = |shown: &str| written.against(Written::of(shown)) == Ordering::Equal;
+    // Many programs write 0.1 with as many digits as tell every float apart: 0.10000000000000001.
+    match is_it(Shortest::of(float).text()) || is_it(&format!("{float:.16e}")) {
+        true => Ok(Number::Float(float)),
+        false => written.plain().map(Number::Digits).ok_or(TOO_MANY_DIGITS),
     }
 }
 
@@ -220,6 +222,8 @@ mod tests {
             (".5", 0.5),
             ("1e3", 1_000.0),
             ("62.572030410805404", 62.572030410805404),
+            ("0.10000000000000001", 0.1),
+            ("1.1000000000000001", 1.1),
             ("9007199254740992", 9_007_199_254_740_992.0),
             ("1000000000000000000", 1e18),
             ("1.00000000000000000000000000", 1.0),

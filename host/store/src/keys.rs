@@ -61,7 +61,11 @@ impl Key {
 
     /// It ended with its endpoint.
     pub fn is_of_archived_endpoint(&self) -> bool {
-        self.endpoint_id.is_some() && self.revocation_reason.as_deref() == Some(ENDPOINT_ARCHIVED)
+        let reason = self.revocation_reason.as_deref();
+        // What was written until 2026-11-30.
+        let is_said =
+            reason == Some(ENDPOINT_ARCHIVED) || reason == Some("the endpoint was archived");
+        self.endpoint_id.is_some() && is_said
     }
 
     /// `sk_****` or `ep_****` and the last four characters.

@@ -4,6 +4,7 @@ use super::{
     refuse,
 };
 use crate::refusals::{KEY_VALUE_IMMUTABLE, ROLE_ESCALATION};
+use crate::standing;
 use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
@@ -13,7 +14,7 @@ use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
-use souk_store::keys;
+use souk_store::{companies, keys};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{company_id}/api-keys/{api_key_id}")
@@ -84,6 +85,8 @@ pub async fn update_key(
 
     api.db()
         .write(async |write| {
+            companies::lock(write, caller.company()).await?;
+            standing::in_write(write, &caller).await?;
             let mut key = find(write, &caller, &id).await?;
             check_may_manage(&caller, &key)?;
             check_whose(&caller, &key)?;

@@ -3,6 +3,7 @@ use super::{check_role, job_function, role};
 use crate::companies::shape::UserOut;
 use crate::outward::{self, Outward};
 use crate::refusals::{CONFLICT, EMAIL_TAKEN, ROLE_ESCALATION, VALIDATION_ERROR};
+use crate::standing;
 use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Line, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,7 @@ async fn invite_new(
         .db()
         .write(async |write| {
             companies::lock(write, caller.company()).await?;
+            standing::in_write(write, caller).await?;
             if users::count(write, caller.company()).await? >= USERS_MAX {
                 let message =
                     format!("a company has at most {USERS_MAX} users: remove one who left first");

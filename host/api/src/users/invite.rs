@@ -2,6 +2,7 @@ use super::{check_may_manage, find};
 use crate::outward::{self, Outward};
 use crate::refusals::INVALID_STATE;
 use crate::sessions::page;
+use crate::standing;
 use crate::{ApiState, Caller, DataOnce, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -77,6 +78,7 @@ async fn invite_again(
         .db()
         .write(async |write| {
             companies::lock(write, caller.company()).await?;
+            standing::in_write(write, caller).await?;
             let user = find(write, caller, id).await?;
             check_may_manage(caller, &user)?;
             if user.status != UserStatus::Invited {

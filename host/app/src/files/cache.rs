@@ -358,7 +358,7 @@ fn found_of(
         let Some((upload, _)) = name.split_once('.') else {
             continue;
         };
-        if FileId::parse(upload).is_err() {
+        if FileId::parse(upload).is_err() || !upload.starts_with(FileId::PREFIX) {
             continue;
         }
         let place = Place::of(directory, company, &name);

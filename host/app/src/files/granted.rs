@@ -1,5 +1,6 @@
 //! What a connection to a file is granted: the one directory that has it and nothing else, if it is there whole.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use souk_domain::ids::CompanyId;
 use souk_sandbox::{Fault, Grant, Lender, Lent};
 use souk_store::files::File;
 
-use super::shared::{BROKEN_SAID, broken};
+use super::shared::{BROKEN_SAID, broken, unread};
 use super::uploads::Place;
 use crate::App;
 
@@ -51,13 +52,23 @@ impl Lender for Own {
 
 impl Own {
     fn broken(&self, error: &std::io::Error) -> Fault {
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        let is_lost = is_missing || error.kind() == ErrorKind::InvalidData;
         let mut said = self.said.lock();
         if said.is_none_or(|said| said.elapsed() >= BROKEN_SAID) {
             *said = Some(Instant::now());
             let (path, name) = (self.place.directory(), &self.name);
             let (path, company) = (path.display(), self.place.company());
-            tracing::error!(%path, %company, name, %error, "a file is damaged: its company has to upload it again, or a backup be restored");
+            match is_lost {
+                true => {
+                    tracing::error!(%path, %company, name, %error, "a file is damaged: its company has to upload it again, or a backup be restored");
+                }
+                false => tracing::error!(%path, %company, name, %error, "a file cannot be read"),
+            }
         }
-        broken(error.kind() == std::io::ErrorKind::NotFound)
+        match is_lost {
+            true => broken(is_missing),
+            false => unread(),
+        }
     }
 }

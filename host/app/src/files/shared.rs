@@ -345,6 +345,12 @@ pub fn broken(is_missing: bool) -> Fault {
     fault(FaultKind::Internal, code, message, BROKEN_SAID)
 }
 
+/// What keeps a host from reading a file says nothing of the file.
+pub fn unread() -> Fault {
+    let message = "this host cannot read the seller's file at the moment: try again";
+    fault(FaultKind::Internal, "file_unread", message, AWAY_SAID)
+}
+
 fn without_room() -> Fault {
     let message = "this host cannot keep the file at the moment: try again";
     fault(FaultKind::Internal, "file_without_room", message, AWAY_SAID)

@@ -73,15 +73,18 @@ impl Step {
         }
     }
 
-    /// What lies between most of the times, which are in order and all different.
+    /// What lies between most of the times, which are in order.
     pub fn between(times: &[i64]) -> Step {
         let mut distances: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         distances.sort_unstable();
         // Of an even number the smaller one of the middle: what is missing makes distances larger.
         let middle = distances.len().saturating_sub(1) / 2;
         let median = distances.get(middle).copied().unwrap_or(DAY).max(1);
-        // Days of 24 hours repeat exactly, months and what is made of them do not.
-        let is_even = distances.iter().all(|distance| distance % median == 0);
+        // Days repeat but for what clocks do in spring and autumn; months and what is made of them do not.
+        let is_even = distances.iter().all(|distance| {
+            let rest = distance % median;
+            rest.min(median - rest) <= 2 * HOUR
+        });
         if median >= SHORTEST_MONTH && !is_even {
             return Step::Months((median + MONTH / 2) / MONTH);
         }

@@ -37,6 +37,9 @@ pub(super) fn write(
         };
         let y = y
             .or_else(|| free().find(|index| output.columns[*index].kind.is_numeric()))
+            .or_else(|| {
+                series.filter(|index| *index != x && output.columns[*index].kind.is_numeric())
+            })
             // Without a row a source may not say that it would be one of numbers.
             .or_else(|| free().find(|_| output.rows == 0));
         Some((x, y?))
