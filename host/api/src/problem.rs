@@ -269,7 +269,7 @@ impl Problem {
             .detail("key_id", key_id)
             .detail("deactivated_at", deactivated_at.map(|at| at.to_string()));
         match next {
-            NextKey::Created | NextKey::Bought => problem,
+            NextKey::Created | NextKey::Bought | NextKey::Replaced => problem,
             NextKey::Nowhere => problem.detail("reason", ENDPOINT_ARCHIVED),
         }
     }
