@@ -263,15 +263,7 @@ async fn all_faults_are_named_at_once() {
         .post(&seller.path("/connections"), body)
         .await
         .expect_error(400, "VALIDATION_ERROR");
-    let errors = refusal
-        .at("/error/details/errors")
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    let fields: Vec<&str> = errors
-        .iter()
-        .filter_map(|error| error["field"].as_str())
-        .collect();
+    let fields = refusal.fields();
     assert_eq!(
         fields,
         [

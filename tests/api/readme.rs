@@ -136,15 +136,7 @@ async fn an_opaque_engine_sells_pages_and_insights() {
         .post(&seller.path("/endpoints"), refused)
         .await;
     let refused = refused.expect_error(400, "VALIDATION_ERROR");
-    let named = refused
-        .at("/error/details/errors")
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    let named: Vec<&str> = named
-        .iter()
-        .filter_map(|error| error["field"].as_str())
-        .collect();
+    let named = refused.fields();
     assert_eq!(named, ["source", "order_by", "filters"], "{}", refused.body);
 
     let endpoint = json!({"slug": "scores", "sql_logic": "/scores", "max_limit": 5,

@@ -425,14 +425,6 @@ async fn a_wrong_parameter_is_told_by_itself() {
     let body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "a sum", "result_type": "number",
         "sql_logic": "SELECT count(*) FROM sales WHERE day = :day", "parameters": [{"name": "day", "type": "days"}]});
     let refused = seller.client.post(&seller.path("/assets"), body).await;
-    let errors = refused
-        .at("/error/details/errors")
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    let fields: Vec<&str> = errors
-        .iter()
-        .filter_map(|error| error["field"].as_str())
-        .collect();
+    let fields = refused.fields();
     assert_eq!(fields, ["parameters[0].type"], "{}", refused.body);
 }

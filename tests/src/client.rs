@@ -180,6 +180,13 @@ impl Answer {
         }
     }
 
+    /// The fields that a refusal names, in its order.
+    pub fn fields(&self) -> Vec<&str> {
+        let errors = self.at("/error/details/errors").as_array();
+        let errors = errors.into_iter().flatten();
+        errors.filter_map(|error| error["field"].as_str()).collect()
+    }
+
     pub fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)

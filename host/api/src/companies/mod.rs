@@ -18,8 +18,12 @@ pub mod shape;
 pub mod summary;
 pub mod update;
 
-use crate::{Problem, Routes};
+use crate::{ApiState, Caller, Problem, Routes};
+use shape::CompanyOut;
 use souk_domain::emails::parse_email;
+use souk_domain::ids::CompanyId;
+use souk_store::companies::Company;
+use souk_store::{companies, ledger};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -55,6 +59,27 @@ pub fn routes() -> Routes {
         )
         .add(set_plan::OPERATION, set_plan::set_company_plan)
         .add(set_status::OPERATION, set_status::set_company_status)
+}
+
+/// What staff changes of a company.
+async fn change(
+    api: &ApiState,
+    caller: &Caller,
+    id: &CompanyId,
+    change: impl FnOnce(&mut Company) -> Result<(), Problem>,
+) -> Result<CompanyOut, Problem> {
+    let changed = api.db().write(async |write| -> Result<_, Problem> {
+        // All that a company is gets written at once: whoever changes something else waits.
+        companies::lock(write, id).await?;
+        let company = companies::get(write, id).await?;
+        let mut company = company.ok_or_else(|| Problem::not_found("company", id.as_str()))?;
+        change(&mut company)?;
+        companies::update(write, &company, caller.now()).await?;
+        company.updated_at = caller.now();
+        let low_at = ledger::low_at(write, id).await?;
+        Ok(CompanyOut::of(&company, low_at))
+    });
+    changed.await
 }
 
 /// Whether mail can be sent there shows when it is sent.

@@ -1,3 +1,4 @@
+use super::change;
 use super::shape::CompanyOut;
 use crate::refusals::COMPANY_NOT_FOUND;
 use crate::words;
@@ -7,7 +8,6 @@ use serde::Deserialize;
 use souk_domain::ids::CompanyId;
 use souk_domain::plans::Plan;
 use souk_domain::roles::{Permission, Role};
-use souk_store::{companies, ledger};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::put("set_company_plan", "/admin/companies/{company_id}/plan")
@@ -38,17 +38,9 @@ pub async fn set_company_plan(
         .map_err(|error: souk_domain::plans::NoSuchPlan| {
             Problem::invalid("plan", error.to_string())
         })?;
-    let changed = api.db().write(async |write| -> Result<_, Problem> {
-        // All that a company is gets written at once: whoever suspends it meanwhile waits.
-        companies::lock(write, &id).await?;
-        let company = companies::get(write, &id).await?;
-        let mut company = company.ok_or_else(|| Problem::not_found("company", id.as_str()))?;
+    let changed = change(&api, &caller, &id, |company| {
         company.plan = plan;
-        companies::update(write, &company, caller.now()).await?;
-        company.updated_at = caller.now();
-        let low_at = ledger::low_at(write, &id).await?;
-        Ok((company, low_at))
+        Ok(())
     });
-    let (company, low_at) = changed.await?;
-    Ok(Data(CompanyOut::of(&company, low_at)))
+    changed.await.map(Data)
 }

@@ -1,3 +1,4 @@
+use super::change;
 use super::shape::CompanyOut;
 use crate::refusals::{COMPANY_NOT_FOUND, CONFLICT};
 use crate::words;
@@ -7,7 +8,6 @@ use serde::Deserialize;
 use souk_domain::ids::CompanyId;
 use souk_domain::roles::{Permission, Role};
 use souk_store::companies::CompanyStatus;
-use souk_store::{companies, ledger};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::put("set_company_status", "/admin/companies/{company_id}/status")
@@ -38,11 +38,8 @@ pub async fn set_company_status(
     Body(body): Body<CompanyStatusIn>,
 ) -> Result<Data<CompanyOut>, Problem> {
     let status = status(&body.status)?;
-    let changed = api.db().write(async |write| -> Result<_, Problem> {
-        // All that a company is gets written at once: whoever changes something else waits.
-        companies::lock(write, &id).await?;
-        let company = companies::get(write, &id).await?;
-        let mut company = company.ok_or_else(|| Problem::not_found("company", id.as_str()))?;
+    let reason = body.reason.map(Text::into_string);
+    let changed = change(&api, &caller, &id, |company| {
         if company.is_platform && status == CompanyStatus::Suspended {
             return Err(Problem::of(
                 CONFLICT,
@@ -50,14 +47,10 @@ pub async fn set_company_status(
             ));
         }
         company.status = status;
-        company.status_reason = body.reason.map(Text::into_string);
-        companies::update(write, &company, caller.now()).await?;
-        company.updated_at = caller.now();
-        let low_at = ledger::low_at(write, &id).await?;
-        Ok((company, low_at))
+        company.status_reason = reason;
+        Ok(())
     });
-    let (company, low_at) = changed.await?;
-    Ok(Data(CompanyOut::of(&company, low_at)))
+    changed.await.map(Data)
 }
 
 fn status(text: &str) -> Result<CompanyStatus, Problem> {
