@@ -54,7 +54,7 @@ impl NextKey {
                 "this endpoint key has been deactivated; accept the terms of its product again (POST …/purchases) and your company gets a new one".into()
             }
             NextKey::Replaced => {
-                "this endpoint key was rotated: whoever did that has the new one".into()
+                "this endpoint key was replaced, and its purchase (GET …/purchases) shows which one reads the endpoint now: ask whoever rotated it".into()
             }
             NextKey::Nowhere => format!(
                 "this endpoint key has been deactivated: {ENDPOINT_ARCHIVED}, and no other key reads it; look for another product (GET /marketplace/products)"

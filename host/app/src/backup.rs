@@ -139,7 +139,7 @@ fn remove_left_over(parent: &Path, age_min: Duration) -> io::Result<()> {
 
 fn is_held(name: &OsStr) -> bool {
     let id = name.to_str().and_then(|name| name.strip_prefix(HELD));
-    id.is_some_and(|id| id.starts_with(FileId::PREFIX) && FileId::parse(id).is_ok())
+    id.and_then(FileId::made).is_some()
 }
 
 /// Takes a backup and sends it, piece by piece. An archive that could not be finished ends with an error, and without its last entry.

@@ -99,6 +99,12 @@ macro_rules! id {
                 if is_id(text) { Ok(Self(text.into())) } else { Err(IdError) }
             }
 
+            /// One that was made here: with its prefix. For names of directories, among which there are others.
+            pub fn made(text: &str) -> Option<Self> {
+                let rest = text.strip_prefix($prefix)?;
+                rest.starts_with('_').then(|| Self::parse(text).ok())?
+            }
+
             pub fn as_str(&self) -> &str {
                 &self.0
             }

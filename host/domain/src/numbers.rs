@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 /// Digits that a number may have which no float is, the zeros of its exponent among them. Of engines only PostgreSQL has numbers of more than a hundred.
 pub const DIGITS_MAX: usize = 1_000;
 /// No two numbers with so few digits are shown as the same float.
-const SHORT_BYTES_MAX: usize = 15;
+pub const SHORT_BYTES_MAX: usize = 15;
 /// No text has so many digits that an exponent beyond this would matter less.
 const EXPONENT_MAX: i64 = 1 << 40;
 /// Whole numbers up to this are floats, and shown as themselves.

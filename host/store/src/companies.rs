@@ -60,12 +60,13 @@ impl CompanyStatus {
         }
     }
 
+    pub fn of(text: &str) -> Option<Self> {
+        let all = [Self::Active, Self::Suspended];
+        all.into_iter().find(|status| status.as_str() == text)
+    }
+
     pub(crate) fn read(text: &str) -> Result<Self, StoreError> {
-        match text {
-            "active" => Ok(Self::Active),
-            "suspended" => Ok(Self::Suspended),
-            other => Err(corrupt("status", format!("{other:?}"))),
-        }
+        Self::of(text).ok_or_else(|| corrupt("status", format!("{text:?}")))
     }
 }
 

@@ -37,7 +37,8 @@ pub async fn set_company_status(
     Path(id): Path<CompanyId>,
     Body(body): Body<CompanyStatusIn>,
 ) -> Result<Data<CompanyOut>, Problem> {
-    let status = status(&body.status)?;
+    let status = CompanyStatus::of(&body.status)
+        .ok_or_else(|| Problem::invalid("status", "must be active or suspended"))?;
     let reason = body.reason.map(Text::into_string);
     let changed = change(&api, &caller, &id, |company| {
         if company.is_platform && status == CompanyStatus::Suspended {
@@ -51,11 +52,4 @@ pub async fn set_company_status(
         Ok(())
     });
     changed.await.map(Data)
-}
-
-fn status(text: &str) -> Result<CompanyStatus, Problem> {
-    [CompanyStatus::Active, CompanyStatus::Suspended]
-        .into_iter()
-        .find(|status| status.as_str() == text)
-        .ok_or_else(|| Problem::invalid("status", "must be active or suspended"))
 }

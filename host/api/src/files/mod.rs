@@ -98,7 +98,12 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
             );
             Problem::of(RESOURCE_IN_USE, message).detail("connection_ids", ids)
         }
-        error @ FileError::Unfit { .. } => unfit(error),
+        ref error @ FileError::Unfit { ref connection, .. } => {
+            let message = format!(
+                "{error}; nothing was changed: send a file that it reads, or add ?unchecked=true to replace the file all the same"
+            );
+            Problem::of(INVALID_STATE, message).detail("connection_id", connection.to_string())
+        }
         FileError::NotFound => Problem::not_found("file", name),
         FileError::Io(error) => Problem::of_disk(&error),
         FileError::ObjectStore(error) => {
@@ -109,18 +114,5 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
                 .caused_by(error.to_string())
         }
         FileError::Store(error) => error.into(),
-    }
-}
-
-fn unfit(error: FileError) -> Problem {
-    let message = format!(
-        "{error}; nothing was changed: send a file that it reads, or add ?unchecked=true to replace the file all the same"
-    );
-    let problem = Problem::of(INVALID_STATE, message);
-    match error {
-        FileError::Unfit { connection, .. } => {
-            problem.detail("connection_id", connection.to_string())
-        }
-        _ => problem,
     }
 }

@@ -16,11 +16,12 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
     .about("Files", "Upload a file, or replace it")
     .notes(
         "The body is the file, 1 byte to 1 GiB, with any content type but that of a form, whole and as it is: 400 with a `Content-Range`, 415 with a \
-         `Content-Encoding`. 201 for a new name, 200 for a \
+         `Content-Encoding` but `identity`. 201 for a new name, 200 for a \
          replaced file, which is seen from the next request on. A name is one path segment: letters, \
          digits, `_`, `.` and `-`, not beginning with `.` or `-`. 409 `FILE_QUOTA_EXCEEDED` when the company \
-         has as many files, or bytes of them, as it may have. A file that connections read is replaced if their engines can read the new one: 409 \
-         `INVALID_STATE` says which cannot (`details.connection_id`) and why, and nothing is changed. The published products on them are not tested \
+         has as many files, or bytes of them, as it may have. A file that connections read is not replaced by one of which an engine of theirs says \
+         that it cannot read it: 409 `INVALID_STATE` says which (`details.connection_id`) and why, and nothing is changed. An engine that is busy, \
+         missing or slower than 20 s says nothing. The published products on them are not tested \
          with it: `untested_products` counts them, `…/test` of each tries it.",
     )
     .needs(Role::DataEngineer, Permission::Write)

@@ -41,7 +41,7 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             ReasonCode::Compromised => "compromised",
             ReasonCode::Rotated => "rotated",

@@ -1,3 +1,4 @@
+use super::revoke::ReasonCode;
 use super::shape::KeyOut;
 use super::{check_endpoint_key, check_room, check_room_to_rotate, check_whose, find, refuse};
 use crate::refusals::{CONFLICT, INVALID_STATE, PURCHASE_NOT_FOUND, ROLE_ESCALATION};
@@ -89,7 +90,7 @@ pub async fn rotate_key(
                 at: now.after(Duration::from_secs(body.grace_seconds)),
                 by: Some(caller.actor().as_str()),
                 reason: None,
-                reason_code: Some("rotated"),
+                reason_code: Some(ReasonCode::Rotated.name()),
             };
             keys::deactivate(write, caller.company(), &id, &deactivation, now).await?;
             Ok(CreatedOnce {

@@ -1,7 +1,7 @@
 use super::beside::beside;
 use super::create::provision;
-use super::find;
 use super::shape::{Bought, PurchaseOut};
+use super::{find, key_of};
 use crate::keys::shape::KeyOut;
 use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::{ApiState, Caller, CreatedOnce, Data, Either, Operation, OptionalBody, Path, Problem};
@@ -54,10 +54,7 @@ pub(super) async fn regain(
     purchase: Purchase,
 ) -> Result<Bought, Problem> {
     let now = caller.now();
-    let key = match &purchase.endpoint_key_id {
-        Some(key) => keys::get(write, caller.company(), key).await?,
-        None => None,
-    };
+    let key = key_of(write, caller, &purchase).await?;
     let beside = beside(write, &purchase, now).await?;
     let works = key
         .as_ref()

@@ -1,5 +1,6 @@
 use super::access::regain;
 use super::beside::beside;
+use super::key_of;
 use super::shape::{Bought, PurchaseOut};
 use crate::keys::check_room;
 use crate::keys::shape::KeyOut;
@@ -122,10 +123,7 @@ async fn existing(write: &mut Write, caller: &Caller, id: &PurchaseId) -> Result
     if purchase.status == PurchaseStatus::Active {
         return regain(write, caller, purchase).await;
     }
-    let key = match &purchase.endpoint_key_id {
-        Some(id) => keys::get(write, caller.company(), id).await?,
-        None => None,
-    };
+    let key = key_of(write, caller, &purchase).await?;
     let key = key.map(|key| KeyOut::masked(&key, caller.now()));
     let beside = beside(write, &purchase, caller.now()).await?;
     Ok(Either::This(Data(PurchaseOut::of(&purchase, &beside, key))))

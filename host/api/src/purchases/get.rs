@@ -1,11 +1,10 @@
 use super::beside::beside;
-use super::find;
 use super::shape::PurchaseOut;
+use super::{find, key_of};
 use crate::keys::shape::KeyOut;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PurchaseId};
-use souk_store::keys;
 
 pub const OPERATION: Operation = Operation::get(
     "get_purchase",
@@ -21,10 +20,7 @@ pub async fn get_purchase(
 ) -> Result<Data<PurchaseOut>, Problem> {
     let mut read = api.db().read().await?;
     let purchase = find(&mut read, &caller, &id).await?;
-    let key = match &purchase.endpoint_key_id {
-        Some(key) => keys::get(&mut read, caller.company(), key).await?,
-        None => None,
-    };
+    let key = key_of(&mut read, &caller, &purchase).await?;
     let beside = beside(&mut read, &purchase, caller.now()).await?;
     Ok(Data(PurchaseOut::of(
         &purchase,

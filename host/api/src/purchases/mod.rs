@@ -12,8 +12,9 @@ pub mod suspend;
 
 use crate::{Caller, Problem, Routes};
 use souk_domain::ids::PurchaseId;
-use souk_store::AnyConnection;
+use souk_store::keys::Key;
 use souk_store::purchases::{self, Purchase};
+use souk_store::{AnyConnection, keys};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -24,6 +25,18 @@ pub fn routes() -> Routes {
         .add(cancel::OPERATION, cancel::cancel_purchase)
         .add(suspend::OPERATION, suspend::suspend_purchase)
         .add(resume::OPERATION, resume::resume_purchase)
+}
+
+/// The endpoint key that it came with, working or not.
+async fn key_of(
+    db: &mut AnyConnection,
+    caller: &Caller,
+    purchase: &Purchase,
+) -> Result<Option<Key>, Problem> {
+    Ok(match &purchase.endpoint_key_id {
+        Some(key) => keys::get(db, caller.company(), key).await?,
+        None => None,
+    })
 }
 
 /// One of the company's purchases, or 404.

@@ -3,13 +3,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use souk_domain::numbers::SHORT_BYTES_MAX;
 use std::collections::HashMap;
 
 /// The numbers that may be others than the floats that were made of them, by the names of their parameters. Mostly there are none.
 pub type Digits = HashMap<String, String>;
-
-/// Of a number with fewer digits the float is shown as the same number.
-const DIGITS_MIN: usize = 16;
 
 /// What is looked for in a body once more.
 #[derive(Deserialize)]
@@ -48,7 +46,8 @@ fn is_normal(value: &Value) -> bool {
 
 fn has_long_number(body: &[u8]) -> bool {
     let is_of_none = |byte: &u8| !byte.is_ascii_digit() && *byte != b'.';
-    body.split(is_of_none).any(|run| run.len() >= DIGITS_MIN)
+    body.split(is_of_none)
+        .any(|run| run.len() > SHORT_BYTES_MAX)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::{ConnectionError, Input};
 use crate::App;
 
 /// Name lookup, connect, TLS and log-in on the far side of the world, and one statement.
-const TEST_MAX: Duration = Duration::from_secs(20);
+pub(crate) const TEST_MAX: Duration = Duration::from_secs(20);
 /// A ping answers one row.
 const PING: (u32, u64) = (10, 64 * 1024);
 /// The engine that has two routings. What others do with a path is theirs.

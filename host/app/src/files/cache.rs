@@ -327,9 +327,9 @@ fn found(
 ) -> std::io::Result<Vec<(String, Kept)>> {
     let mut found = Vec::new();
     for entry in entries(&uploads::root(directory)?, directory) {
-        let company = entry.file_name().to_str().map(CompanyId::parse);
+        let company = entry.file_name().to_str().and_then(CompanyId::made);
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let Some(Ok(company)) = company.filter(|_| is_directory) else {
+        let Some(company) = company.filter(|_| is_directory) else {
             continue;
         };
         match entry.open_dir() {
@@ -358,7 +358,7 @@ fn found_of(
         let Some((upload, _)) = name.split_once('.') else {
             continue;
         };
-        if FileId::parse(upload).is_err() || !upload.starts_with(FileId::PREFIX) {
+        if FileId::made(upload).is_none() {
             continue;
         }
         let place = Place::of(directory, company, &name);

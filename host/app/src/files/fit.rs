@@ -14,9 +14,6 @@ use super::uploads::Place;
 use crate::App;
 use crate::connections::check::{self, TriedFile};
 
-/// As long as the test of a connection: whoever uploads waits for it.
-const TRIED_WITHIN: Duration = Duration::from_secs(20);
-
 /// What was found of a file.
 #[derive(Default)]
 pub struct Fit {
@@ -33,7 +30,7 @@ pub async fn fit(
     place: &Place,
 ) -> Result<Fit, FileError> {
     let users = connections::using_file(&mut *app.db.read().await?, company, name).await?;
-    let (directory, deadline) = (place.directory(), Instant::now() + TRIED_WITHIN);
+    let (directory, deadline) = (place.directory(), Instant::now() + check::TEST_MAX);
     let mut fit = Fit::default();
     for connection in users {
         match check::with_file(app, company, &connection, &directory, deadline).await {

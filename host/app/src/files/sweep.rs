@@ -196,7 +196,7 @@ impl Sweep {
             Some(upload) => (upload, self.unfinished_age_min),
             None => (name, LEFTOVER_AGE_MIN),
         };
-        let is_upload = FileId::parse(upload).is_ok() && has_prefix(upload, FileId::PREFIX);
+        let is_upload = FileId::made(upload).is_some();
         let key = (company.to_string(), name.to_owned());
         (is_upload && !self.known.needed.contains(&key)).then_some(age_min)
     }
@@ -229,13 +229,7 @@ fn not_swept(path: &Path, error: &std::io::Error) {
 
 /// `lost+found`, say, is none.
 fn company(name: &OsStr) -> Option<CompanyId> {
-    let company = CompanyId::parse(name.to_str()?).ok()?;
-    has_prefix(company.as_str(), CompanyId::PREFIX).then_some(company)
-}
-
-fn has_prefix(id: &str, prefix: &str) -> bool {
-    id.strip_prefix(prefix)
-        .is_some_and(|rest| rest.starts_with('_'))
+    CompanyId::made(name.to_str()?)
 }
 
 fn is_directory(entry: &DirEntry) -> bool {

@@ -153,7 +153,11 @@ impl Place {
     /// Takes `suffix` off the directory's name, for good.
     pub fn without(mut self, suffix: &str) -> std::io::Result<Place> {
         let uploads = self.uploads()?;
-        let name = self.upload.trim_end_matches(suffix).to_owned();
+        let name = self
+            .upload
+            .strip_suffix(suffix)
+            .unwrap_or(&self.upload)
+            .to_owned();
         uploads.rename(&self.upload, &uploads, &name)?;
         uploads.open(".")?.sync_all()?;
         self.upload = name;
