@@ -4,7 +4,7 @@
 //! An engine that takes too long, or cannot be asked, says nothing of the file. Nor does one know what statements will ask of it: other tables or
 //! columns are found by the tests of products.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_store::connections;
