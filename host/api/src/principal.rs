@@ -4,7 +4,6 @@
 //! another kind is another arm of it, another arm of [`Actor`], and a function that makes a principal of it, as [`Principal::of_key`] does.
 
 use crate::allotments::Allotment;
-use crate::keys::revoke::ReasonCode;
 use crate::limiter::Buckets;
 use crate::problem::{NextKey, Problem};
 use crate::unread::Tally;
@@ -18,7 +17,7 @@ use souk_domain::sessions::ends_at;
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use souk_store::companies::CompanyStatus;
-use souk_store::keys::{Key, KnownKey};
+use souk_store::keys::{Key, KnownKey, ROTATED};
 use souk_store::sessions::{KnownSession, Session};
 use souk_store::users::UserStatus;
 use std::sync::Arc;
@@ -222,9 +221,7 @@ pub(crate) fn unusable(key: &Key, user_is_active: bool, now: Timestamp) -> Optio
 fn next_key(key: &Key) -> NextKey {
     match &key.purchase_id {
         _ if key.is_of_archived_endpoint() => NextKey::Nowhere,
-        Some(_) if key.reason_code.as_deref() == Some(ReasonCode::Rotated.name()) => {
-            NextKey::Replaced
-        }
+        Some(_) if key.reason_code.as_deref() == Some(ROTATED) => NextKey::Replaced,
         Some(_) => NextKey::Bought,
         None => NextKey::Created,
     }

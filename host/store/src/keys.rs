@@ -17,6 +17,8 @@ use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+/// The reason code of a key in whose place rotation has put another one.
+pub const ROTATED: &str = "rotated";
 /// Why the keys of an endpoint end that its seller archives. Whoever still calls with one is told: no other key reads that endpoint.
 pub const ENDPOINT_ARCHIVED: &str = "the endpoint was archived by its seller";
 

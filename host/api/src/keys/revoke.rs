@@ -7,7 +7,7 @@ use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
 use souk_store::companies;
-use souk_store::keys::{self, Deactivation};
+use souk_store::keys::{self, Deactivation, ROTATED};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post(
@@ -41,10 +41,10 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             ReasonCode::Compromised => "compromised",
-            ReasonCode::Rotated => "rotated",
+            ReasonCode::Rotated => ROTATED,
             ReasonCode::Unused => "unused",
             ReasonCode::EmployeeLeft => "employee_left",
             ReasonCode::Other => "other",

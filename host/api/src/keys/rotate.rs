@@ -1,4 +1,3 @@
-use super::revoke::ReasonCode;
 use super::shape::KeyOut;
 use super::{check_endpoint_key, check_room, check_room_to_rotate, check_whose, find, refuse};
 use crate::refusals::{CONFLICT, INVALID_STATE, PURCHASE_NOT_FOUND, ROLE_ESCALATION};
@@ -8,7 +7,7 @@ use serde::Deserialize;
 use souk_domain::ids::{CompanyId, KeyId, UserId};
 use souk_domain::keys::{KeySecret, KeyState};
 use souk_domain::roles::{Permission, Role};
-use souk_store::keys::{self, Deactivation, Key, NewKey};
+use souk_store::keys::{self, Deactivation, Key, NewKey, ROTATED};
 use souk_store::{Write, companies, purchases};
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -90,7 +89,7 @@ pub async fn rotate_key(
                 at: now.after(Duration::from_secs(body.grace_seconds)),
                 by: Some(caller.actor().as_str()),
                 reason: None,
-                reason_code: Some(ReasonCode::Rotated.name()),
+                reason_code: Some(ROTATED),
             };
             keys::deactivate(write, caller.company(), &id, &deactivation, now).await?;
             Ok(CreatedOnce {

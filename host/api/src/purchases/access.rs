@@ -13,7 +13,7 @@ use souk_domain::products::{ProductStatus, ProductType};
 use souk_domain::roles::{Permission, Role};
 use souk_store::keys::ENDPOINT_ARCHIVED;
 use souk_store::purchases::{Purchase, PurchaseStatus};
-use souk_store::{Write, keys, products, purchases};
+use souk_store::{Write, products, purchases};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/{company_id}/purchases/{purchase_id}/access")
