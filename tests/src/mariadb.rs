@@ -1,9 +1,11 @@
-//! A real MariaDB for the tests: a server of our own in a temporary directory, run by an unprivileged user, with TLS and with
-//! ed25519 among its ways to log in. Its default character set is not UTF-8, and its zone not UTC: connectors have to ask for both.
+//! A real MariaDB for the tests, or the MySQL of `SOUK_MYSQL_HOME` in its place: a server of our own in a temporary directory, run by an
+//! unprivileged user, with TLS, and of MariaDB with ed25519 among its ways to log in. Its default character set is not UTF-8, and its zone not
+//! UTC: connectors have to ask for both.
 
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,6 +45,79 @@ fn command(name: &str, user: Option<(u32, u32)>) -> Command {
     command
 }
 
+/// Where a MySQL lies with all that it needs, as `tests/engines/mysql/take.py` unpacks it.
+fn mysql_home() -> Option<PathBuf> {
+    std::env::var_os("SOUK_MYSQL_HOME").map(PathBuf::from)
+}
+
+/// Whether the servers of this run are MySQL's.
+fn is_mysql() -> bool {
+    mysql_home().is_some()
+}
+
+/// The server's program. A MySQL runs with the loader and the libraries that it came with, which are those of another system's release.
+fn server_command(user: Option<(u32, u32)>) -> Command {
+    let Some(home) = mysql_home() else {
+        return command("mariadbd", user);
+    };
+    let libraries = home.join("usr/lib/x86_64-linux-gnu");
+    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
+    command
+        .arg("--library-path")
+        .arg(&libraries)
+        .arg(home.join("usr/sbin/mysqld"))
+        .arg("--no-defaults")
+        .arg(directory_option(
+            "lc-messages-dir",
+            &home.join("usr/share/mysql"),
+        ))
+        .arg(directory_option(
+            "character-sets-dir",
+            &home.join("usr/share/mysql/charsets"),
+        ))
+        .arg(directory_option(
+            "plugin-dir",
+            &home.join("usr/lib/mysql/plugin"),
+        ))
+        .arg("--secure-file-priv=")
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C");
+    command
+}
+
+/// Options that the other of the two does not know.
+fn own_options() -> &'static [&'static str] {
+    match is_mysql() {
+        true => &[
+            "--mysqlx=OFF",
+            "--skip-log-bin",
+            "--cte-max-recursion-depth=1000000",
+        ],
+        false => &["--plugin-load-add=auth_ed25519", "--sync-frm=OFF"],
+    }
+}
+
+fn directory_option(name: &str, path: &Path) -> String {
+    format!("--{name}={}", path.display())
+}
+
+/// What makes the files of a new server.
+fn making(user: Option<(u32, u32)>) -> Command {
+    if is_mysql() {
+        let mut command = server_command(user);
+        command.arg("--initialize-insecure");
+        return command;
+    }
+    let mut command = command("mariadb-install-db", user);
+    command
+        .arg("--auth-root-authentication-method=normal")
+        .args(["--skip-test-db", "--skip-name-resolve"]);
+    command
+}
+
 impl MariaDb {
     /// The server of this test process.
     pub fn shared() -> &'static MariaDb {
@@ -62,9 +137,8 @@ impl MariaDb {
         hand_over(root, user, 0o700);
         let data = root.join("data");
         let data_option = format!("--datadir={}", data.display());
-        let output = command("mariadb-install-db", user)
-            .args([&data_option, "--auth-root-authentication-method=normal"])
-            .args(["--skip-test-db", "--skip-name-resolve"])
+        let output = making(user)
+            .arg(&data_option)
             // The server that fills the tables looks for its temporary ones there, and removes others' where it starts.
             .env("TMPDIR", root)
             .current_dir(root)
@@ -72,7 +146,7 @@ impl MariaDb {
             .expect("mariadb-install-db runs");
         assert!(
             output.status.success(),
-            "mariadb-install-db failed: {}{}",
+            "its files were not made: {}{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
@@ -88,7 +162,7 @@ impl MariaDb {
         }
         let port = free_port();
         let log = fs::File::create(root.join("log")).expect("the log");
-        let mut server = command("mariadbd", user);
+        let mut server = server_command(user);
         server
             .arg(&data_option)
             .arg(format!("--socket={}", root.join("socket").display()))
@@ -99,12 +173,12 @@ impl MariaDb {
             .arg(format!("--ssl-cert={}", root.join("server.crt").display()))
             .arg(format!("--ssl-key={}", root.join("server.key").display()))
             .args(["--bind-address=127.0.0.1", "--skip-name-resolve"])
-            .args(["--plugin-load-add=auth_ed25519", "--max-connections=300"])
+            .args(own_options())
             .args([
+                "--max-connections=300",
                 "--innodb-buffer-pool-size=64M",
                 "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-use-native-aio=OFF",
-                "--sync-frm=OFF",
             ])
             .args(["--max-allowed-packet=64M", "--character-set-server=latin1"])
             .arg("--default-time-zone=+05:30")
@@ -113,7 +187,7 @@ impl MariaDb {
             .stdout(Stdio::null())
             .stderr(log);
         // Nothing of its data is looked at afterwards.
-        let server = spawn_tied(server, libc::SIGKILL).expect("mariadbd starts");
+        let server = spawn_tied(server, libc::SIGKILL).expect("the server starts");
         let server = MariaDb {
             port,
             user: "souk".to_owned(),
@@ -123,18 +197,50 @@ impl MariaDb {
             directory,
         };
         server.wait_until_ready();
-        server.admin(&format!(
-            "CREATE USER '{0}'@'%' IDENTIFIED BY '{1}'; GRANT ALL ON *.* TO '{0}'@'%'",
-            server.user, server.password
-        ));
+        server.user(&server.user, &server.password, "ALL ON *.*");
         server
+    }
+
+    /// Makes a user of this name anew, with these rights (`SELECT ON shop.*`), or with none.
+    pub fn user(&self, name: &str, password: &str, rights: &str) {
+        let mut sql = format!(
+            "DROP USER IF EXISTS '{name}'@'%'; CREATE USER '{name}'@'%' IDENTIFIED BY '{password}';"
+        );
+        if !rights.is_empty() {
+            sql += &format!(" GRANT {rights} TO '{name}'@'%'");
+        }
+        self.admin(&sql);
+        if is_mysql() {
+            self.remember(name, password);
+        }
+    }
+
+    /// Logs in once by MySQL's own way, within TLS: from then on the server takes a proof of the password, which needs no component.
+    fn remember(&self, name: &str, password: &str) {
+        let output = command("mariadb", None)
+            .args([
+                "--host=127.0.0.1",
+                &format!("--port={}", self.port),
+                "--ssl",
+            ])
+            .args([format!("--user={name}"), format!("--password={password}")])
+            .args(["--execute", "SELECT 1"])
+            .output()
+            .expect("mariadb runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name} does not log in: {told}");
+    }
+
+    /// Whether it is a MySQL, and no MariaDB.
+    pub fn is_mysql(&self) -> bool {
+        is_mysql()
     }
 
     fn wait_until_ready(&self) {
         let since = Instant::now();
         while let Err(error) = self.try_admin("SELECT 1") {
             if since.elapsed() > START_TIMEOUT {
-                panic!("MariaDB did not start: {error}\n{}", self.log());
+                panic!("the server did not start: {error}\n{}", self.log());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -159,9 +265,14 @@ impl MariaDb {
 
     /// What `mariadb` writes of a statement with these options of its own. It asks as root, with the clock in UTC, and only reads.
     pub fn client(&self, options: &[&str], database: &str, sql: &str) -> Result<Vec<u8>, String> {
-        let settings = "--init-command=SET SESSION time_zone = '+00:00', tx_read_only = 1";
+        let read_only = if is_mysql() {
+            "transaction_read_only"
+        } else {
+            "tx_read_only"
+        };
+        let settings = format!("--init-command=SET SESSION time_zone = '+00:00', {read_only} = 1");
         let database = format!("--database={database}");
-        let own = [settings, database.as_str()];
+        let own = [settings.as_str(), database.as_str()];
         self.run(&[&own[..], options].concat(), sql)
     }
 
@@ -205,10 +316,28 @@ impl MariaDb {
             std::process::id(),
             NEXT.fetch_add(1, Ordering::Relaxed)
         );
-        self.admin(&format!(
-            "CREATE DATABASE {name} CHARACTER SET utf8mb4; USE {name};\n{schema}"
-        ));
+        self.admin(&format!("CREATE DATABASE {name} CHARACTER SET utf8mb4"));
+        self.count_in(&name, &[schema]);
+        self.admin(&format!("USE {name};\n{schema}"));
         name
+    }
+
+    /// Lets these texts count in a database of MySQL as MariaDB does everywhere: it has a table `seq_1_to_9` of the numbers from 1 to 9, and of
+    /// all others.
+    pub fn count_in(&self, database: &str, texts: &[&str]) {
+        if !is_mysql() {
+            return;
+        }
+        for last in texts
+            .iter()
+            .flat_map(|text| text.split("seq_1_to_").skip(1))
+        {
+            let last: String = last.chars().take_while(char::is_ascii_digit).collect();
+            self.admin(&format!(
+                "CREATE OR REPLACE VIEW {database}.seq_1_to_{last} AS WITH RECURSIVE numbers (seq) AS \
+                 (SELECT 1 UNION ALL SELECT seq + 1 FROM numbers WHERE seq < {last}) SELECT seq FROM numbers"
+            ));
+        }
     }
 }
 

@@ -84,3 +84,34 @@ fn greeting_with_eof(source: &mut TcpStream) -> Vec<u8> {
     greeting[highest] &= !1;
     greeting
 }
+
+/// How many statements of this session the server has prepared or closed (`Prepare`, `Close stmt`).
+pub fn counted(server: &MariaDb, wire: &mut Wire, command: &str) -> u32 {
+    let counted = match server.is_mysql() {
+        true => wire.scalar(&format!(
+            "SELECT COUNT_STAR FROM performance_schema.events_statements_summary_by_thread_by_event_name \
+             JOIN performance_schema.threads USING (THREAD_ID) \
+             WHERE PROCESSLIST_ID = CONNECTION_ID() AND EVENT_NAME = 'statement/com/{command}'"
+        )),
+        false => {
+            let variable = match command {
+                "Prepare" => "Com_stmt_prepare",
+                _ => "Com_stmt_close",
+            };
+            wire.scalar(&format!(
+                "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = '{variable}'"
+            ))
+        }
+    };
+    counted.parse().unwrap()
+}
+
+/// How long statements of this session may run, in milliseconds.
+pub fn time_limit_ms(server: &MariaDb, wire: &mut Wire, ask: fn(&mut Wire, &str) -> String) -> f64 {
+    let (variable, unit_ms) = match server.is_mysql() {
+        true => ("@@max_execution_time", 1.0),
+        false => ("@@max_statement_time", 1_000.0),
+    };
+    let limit = ask(wire, &format!("SELECT {variable}"));
+    limit.parse::<f64>().unwrap() * unit_ms
+}

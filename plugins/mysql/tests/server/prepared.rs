@@ -1,6 +1,6 @@
 //! Which statements stay prepared.
 
-use crate::common::wire;
+use crate::common::{self, wire};
 use souk_tests::MariaDb;
 
 /// Texts that a session knows, whichever of them it is asked next.
@@ -17,8 +17,7 @@ fn all_texts_of_an_endpoint_stay_prepared() {
             assert_eq!(wire.scalar(&format!("SELECT {i}")), i.to_string());
         }
         // One of them itself.
-        let prepared = wire.scalar("SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'Com_stmt_prepare'");
-        prepared.parse().unwrap()
+        common::counted(server, &mut wire, "Prepare")
     };
     assert_eq!([prepared(), prepared()], [TEXTS, TEXTS]);
 }

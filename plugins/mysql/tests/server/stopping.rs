@@ -27,10 +27,8 @@ pub(super) fn wait_for(server: &MariaDb, thread: &str, word: &str) {
 fn the_server_keeps_the_time() {
     let server = MariaDb::shared();
     let database = server.database(ITEMS);
-    assert_eq!(
-        wire(server, &database).scalar("SELECT @@max_statement_time"),
-        "5.0"
-    );
+    let limit_ms = |wire: &mut Wire| common::time_limit_ms(server, wire, Wire::scalar);
+    assert_eq!(limit_ms(&mut wire(server, &database)), 5_000.0);
     // So much that a loaded machine does not come near it.
     let mut wire = wire_within(server, &database, 90_000);
     let slow = "SELECT COUNT(*) FROM items a, items b, items c, items d WHERE a.price + b.price + c.price + d.price < 0";
@@ -51,7 +49,7 @@ fn the_server_keeps_the_time() {
         begun.elapsed()
     );
     // The request's again.
-    assert_eq!(wire.scalar("SELECT @@max_statement_time"), "10.0");
+    assert_eq!(limit_ms(&mut wire), 10_000.0);
 
     // Somebody at the database stops it.
     let thread = wire.scalar("SELECT CONNECTION_ID()");
@@ -139,7 +137,7 @@ fn cancels_stop_the_statement_and_nothing_else() {
 fn cancels_in_turn(server: &MariaDb, database: &str, mut wire: Wire) {
     let ask = |wire: &mut Wire, text: &str| wire.ask_within(text, vec![], PATIENT);
     let scalar = |wire: &mut Wire, text: &str| {
-        let id = ask(wire, text);
+        let id = wire.ask_within(text, vec![], PATIENT);
         wire.wait(id).unwrap().ok().cell(0, 0)
     };
     let thread = scalar(&mut wire, "SELECT CONNECTION_ID()");
@@ -181,7 +179,8 @@ fn cancels_in_turn(server: &MariaDb, database: &str, mut wire: Wire) {
         assert_eq!(scalar(&mut wire, "SELECT CONNECTION_ID()"), thread);
         assert_eq!(scalar(&mut wire, "SELECT 3"), "3");
     }
-    assert_eq!(scalar(&mut wire, "SELECT @@max_statement_time"), "60.0");
+    let limit_ms = common::time_limit_ms(server, &mut wire, scalar);
+    assert_eq!(limit_ms, 60_000.0);
     // Where the errand fails, the wire ends what runs.
     let id = ask(&mut wire, slow);
     wire.step(|session, step| session.cancel(id, step)).unwrap();
