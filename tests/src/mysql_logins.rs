@@ -327,7 +327,7 @@ async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
 fn expected() -> Vec<u8> {
     let once = Sha256::digest(PASSWORD);
     let mask = Sha256::new()
-        .chain_update(Sha256::digest(Sha256::digest(once)))
+        .chain_update(Sha256::digest(once))
         .chain_update(NONCE)
         .finalize();
     once.iter()

@@ -22,14 +22,14 @@ pub fn native(password: &str, nonce: &[u8]) -> Vec<u8> {
     xor(&once, &proof)
 }
 
-/// `caching_sha2_password`, for a server that remembers the password: SHA256(password) XOR SHA256(SHA256(SHA256(password)), nonce).
+/// `caching_sha2_password`, for a server that remembers the password: SHA256(password) XOR SHA256(SHA256(SHA256(password)) and the nonce).
 pub fn caching_sha2(password: &str, nonce: &[u8]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
     }
     let once = Sha256::digest(password);
     let proof = Sha256::new()
-        .chain_update(Sha256::digest(Sha256::digest(once)))
+        .chain_update(Sha256::digest(once))
         .chain_update(nonce)
         .finalize();
     xor(&once, &proof)
@@ -80,16 +80,28 @@ mod tests {
         assert!(native("", &nonce()).is_empty());
     }
 
+    /// A server that knows SHA256(SHA256(password)) finds SHA256(password) in the proof; and this is what a MySQL 9.7.4 with this nonce has let in.
     #[test]
     fn a_sha2_proof_is_understood() {
         let stored = Sha256::digest(Sha256::digest("pässw'ord"));
         let mask = Sha256::new()
-            .chain_update(Sha256::digest(stored))
+            .chain_update(stored)
             .chain_update(nonce())
             .finalize();
         let once = xor(&caching_sha2("pässw'ord", &nonce()), &mask);
         assert_eq!(Sha256::digest(once), stored);
         assert!(caching_sha2("", &nonce()).is_empty());
+        let nonce = hex("086e7d640c23663d7c6c053848580833381d1963");
+        let proof = caching_sha2("correct horse battery staple", &nonce);
+        assert_eq!(
+            proof,
+            hex("cffa4006783f4eb53cbba7859827c83b5c12ac909626eddc9da9c5518ae46edb")
+        );
+    }
+
+    fn hex(digits: &str) -> Vec<u8> {
+        let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+        (0..digits.len()).step_by(2).map(pair).collect()
     }
 
     /// The public key that MariaDB's documentation shows for this password checks the signature.
