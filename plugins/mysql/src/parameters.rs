@@ -62,6 +62,11 @@ pub fn execute(
     }
 }
 
+/// What values are called on the wire.
+pub fn types(values: &[Value]) -> impl Iterator<Item = u8> {
+    values.iter().map(type_of)
+}
+
 fn type_of(value: &Value) -> u8 {
     match value {
         Value::Null(_) => id::NULL,

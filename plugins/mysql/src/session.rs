@@ -268,6 +268,9 @@ impl Machine for Session {
 /// Going out.
 impl Session {
     fn set_up(&mut self, step: &mut Step) {
+        if !self.server.is_mariadb {
+            self.statements.tell_types_apart();
+        }
         for statement in SETUP {
             self.command(statement, Awaited::Setup, step);
         }
@@ -289,7 +292,7 @@ impl Session {
     /// Runs a statement, now if it is prepared, else once it is.
     #[inline]
     fn ask(&mut self, text: String, ask: Ask, step: &mut Step) {
-        match self.statements.find(&text) {
+        match self.statements.find(&text, &ask.parameters) {
             Some(place) => self.execute(ask, place, step),
             None if reads(&text) => {
                 protocol::prepare(step.outgoing(), &text);

@@ -3,10 +3,11 @@
 //! A statement's place is the number of its shape: a session does one thing at a time, so the number is free as soon as the statement goes.
 
 use crate::catalog::FLAGS;
+use crate::parameters::types;
 use crate::protocol::{Reader, malformed};
 use crate::types::Definition;
 use crate::values::Reading;
-use souk_sdk::{Error, KnownColumns, short};
+use souk_sdk::{Error, KnownColumns, Value, short};
 use std::rc::Rc;
 
 /// Statements kept prepared by one session: the filters, orders and pages of one endpoint alone make many texts of its statement, and one more than these,
@@ -21,6 +22,8 @@ const REMEMBERED_BYTES_MAX: usize = 4 << 20;
 /// A prepared statement.
 pub struct Statement {
     pub text: Box<str>,
+    /// Those of its values, where they are told apart.
+    types: Box<[u8]>,
     /// Its number at the server.
     pub id: u32,
     pub parameters: usize,
@@ -142,14 +145,25 @@ impl Shape {
 pub struct Statements {
     slots: Vec<Option<Statement>>,
     clock: u64,
+    /// A text is prepared for each choice of its values' types: MySQL from 8.0.22 on takes what comes later as what it took the first values for. A
+    /// decimal lost its last digits where a float had come before, and a text was 0 behind a number.
+    tells_types_apart: bool,
 }
 
 impl Statements {
-    /// The place of a text. Lengths differ before bytes do, so this is cheaper than a hash.
+    pub fn tell_types_apart(&mut self) {
+        self.tells_types_apart = true;
+    }
+
+    /// The place of a text with such values. Lengths differ before bytes do, so this is cheaper than a hash.
     #[inline]
-    pub fn find(&mut self, text: &str) -> Option<usize> {
+    pub fn find(&mut self, text: &str, values: &[Value]) -> Option<usize> {
         self.clock += 1;
-        let is_it = |slot: &Statement| short::is_same(slot.text.as_bytes(), text.as_bytes());
+        let tells_types_apart = self.tells_types_apart;
+        let is_it = |slot: &Statement| {
+            short::is_same(slot.text.as_bytes(), text.as_bytes())
+                && (!tells_types_apart || types(values).eq(slot.types.iter().copied()))
+        };
         let held = |slot: &Option<Statement>| slot.as_ref().is_some_and(is_it);
         let place = self.slots.iter().position(held)?;
         if let Some(statement) = &mut self.slots[place] {
@@ -164,7 +178,17 @@ impl Statements {
     }
 
     /// Keeps a statement. Answers its place and the number of the one that had to go.
-    pub fn keep(&mut self, text: Box<str>, id: u32, parameters: usize) -> (usize, Option<u32>) {
+    pub fn keep(
+        &mut self,
+        text: Box<str>,
+        values: &[Value],
+        id: u32,
+        parameters: usize,
+    ) -> (usize, Option<u32>) {
+        let types = match self.tells_types_apart {
+            true => types(values).collect(),
+            false => Box::default(),
+        };
         let place = match self.slots.iter().position(Option::is_none) {
             Some(free) => free,
             None if self.slots.len() < STATEMENTS_MAX => {
@@ -179,6 +203,7 @@ impl Statements {
         let evicted = self.slots[place].replace(Statement {
             locks: locks(&text),
             text,
+            types,
             id,
             parameters,
             room: 0,
@@ -349,7 +374,7 @@ mod tests {
             shapes.map(|shape| shape.raw.len()).sum()
         };
         for i in 0..10 {
-            let (place, _) = statements.keep(format!("SELECT {i}").into(), i, 0);
+            let (place, _) = statements.keep(format!("SELECT {i}").into(), &[], i, 0);
             let shape = arrived(None, &long);
             statements.remember(place, &shape);
             statements.remember(place, &shape);
@@ -366,14 +391,34 @@ mod tests {
         let mut statements = Statements::default();
         for i in 0..STATEMENTS_MAX {
             let text = format!("SELECT {i}");
-            assert!(statements.find(&text).is_none());
-            assert_eq!(statements.keep(text.into(), i as u32, 0), (i, None));
+            assert!(statements.find(&text, &[]).is_none());
+            assert_eq!(statements.keep(text.into(), &[], i as u32, 0), (i, None));
         }
-        assert_eq!(statements.find("SELECT 0"), Some(0));
-        assert!(statements.find("SELECT x").is_none());
-        assert_eq!(statements.keep("SELECT x".into(), 999, 0), (1, Some(1)));
-        assert!(statements.find("SELECT 1").is_none());
+        assert_eq!(statements.find("SELECT 0", &[]), Some(0));
+        assert!(statements.find("SELECT x", &[]).is_none());
+        assert_eq!(
+            statements.keep("SELECT x".into(), &[], 999, 0),
+            (1, Some(1))
+        );
+        assert!(statements.find("SELECT 1", &[]).is_none());
         assert_eq!(statements.forget(1), Some(999));
         assert_eq!(statements.forget_all().len(), STATEMENTS_MAX - 1);
+    }
+
+    /// Where types are told apart, a text with a float is another statement than the same text with a whole number.
+    #[test]
+    fn types_are_told_apart_where_they_count() {
+        let (whole, float) = ([Value::Int64(1)], [Value::Float64(0.5)]);
+        let mut statements = Statements::default();
+        statements.keep("SELECT ?".into(), &whole, 1, 1);
+        assert_eq!(statements.find("SELECT ?", &float), Some(0));
+        let mut statements = Statements::default();
+        statements.tell_types_apart();
+        statements.keep("SELECT ?".into(), &whole, 1, 1);
+        assert_eq!(statements.find("SELECT ?", &[Value::Int64(2)]), Some(0));
+        assert_eq!(statements.find("SELECT ?", &float), None);
+        assert_eq!(statements.keep("SELECT ?".into(), &float, 2, 1), (1, None));
+        assert_eq!(statements.find("SELECT ?", &float), Some(1));
+        assert_eq!(statements.find("SELECT ?", &whole), Some(0));
     }
 }

@@ -48,6 +48,8 @@ const CHARACTER_BYTES: u32 = 4;
 /// What the server says of a column.
 pub struct Definition<'a> {
     pub name: &'a [u8],
+    /// It is a column of a table or a view, and not something that the statement computes.
+    is_of_table: bool,
     character_set: u16,
     length: u32,
     kind: u8,
@@ -58,15 +60,17 @@ pub struct Definition<'a> {
 impl<'a> Definition<'a> {
     pub fn read(body: &'a [u8]) -> Result<Definition<'a>, Error> {
         let mut reader = Reader(body);
-        // Catalog, schema, table, table's own name.
-        for _ in 0..4 {
+        // Catalog, schema, table.
+        for _ in 0..3 {
             reader.sized()?;
         }
+        let own_table = reader.sized()?;
         let name = reader.sized()?;
         let _own_name = reader.sized()?;
         let mut reader = Reader(reader.sized()?);
         Ok(Definition {
             name,
+            is_of_table: !own_table.is_empty(),
             character_set: reader.u16()?,
             length: reader.u32()?,
             kind: reader.u8()?,
@@ -77,6 +81,11 @@ impl<'a> Definition<'a> {
 
     fn is_unsigned(&self) -> bool {
         self.flags & UNSIGNED != 0
+    }
+
+    /// How many a BIT has.
+    fn bits(&self) -> u8 {
+        u8::try_from(self.length).unwrap_or(u8::MAX)
     }
 
     fn is_text(&self) -> bool {
@@ -100,15 +109,11 @@ impl<'a> Definition<'a> {
             (id::DATETIME, _) => Reading::LocalMoment,
             (id::DATE, _) => Reading::Date,
             (id::TIME, _) => Reading::Time(self.decimals.min(DECIMALS_MAX)),
-            // No column has that flag.
-            (id::BIT, _) if self.flags & IS_BINARY != 0 => {
-                Reading::ComputedBits(u8::try_from(self.length).unwrap_or(u8::MAX))
+            // What MariaDB computes has that flag, and what MySQL computes has no table.
+            (id::BIT, _) if self.flags & IS_BINARY != 0 || !self.is_of_table => {
+                Reading::ComputedBits(self.bits())
             }
-            (id::BIT, _) => match self.length {
-                0..=1 => Reading::Bit,
-                2..=63 => Reading::Bits,
-                _ => Reading::LongBits,
-            },
+            (id::BIT, _) => Reading::Bits(self.bits()),
             (id::JSON, _) => Reading::Json,
             (id::NEWDECIMAL | id::DECIMAL, _) => Reading::Decimal,
             (id::GEOMETRY | id::VECTOR, _) => Reading::Bytes,

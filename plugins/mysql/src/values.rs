@@ -38,9 +38,8 @@ pub enum Reading {
     LocalMoment,
     /// With so many digits after the point.
     Time(u8),
-    Bit,
-    Bits,
-    LongBits,
+    /// So many bits of a table or a view.
+    Bits(u8),
     /// So many, which a statement has made of a column's.
     ComputedBits(u8),
     /// An integer of so many bytes that stands for true or false.
@@ -59,8 +58,9 @@ impl Reading {
             | Reading::I32
             | Reading::U32
             | Reading::I64
-            | Reading::Bits => ColumnType::Int64,
-            Reading::U64 | Reading::Decimal | Reading::LongBits => ColumnType::Decimal,
+            | Reading::Bits(2..=63)
+            | Reading::ComputedBits(2..=63) => ColumnType::Int64,
+            Reading::U64 | Reading::Decimal => ColumnType::Decimal,
             Reading::F32 | Reading::F64 => ColumnType::Float64,
             Reading::Text | Reading::Time(_) | Reading::Null => ColumnType::Text,
             Reading::Json => ColumnType::Json,
@@ -68,9 +68,10 @@ impl Reading {
             Reading::Date => ColumnType::Date,
             Reading::Moment => ColumnType::Timestamp,
             Reading::LocalMoment => ColumnType::LocalTimestamp,
-            Reading::Bit | Reading::Flag(_) | Reading::ComputedBits(0..=1) => ColumnType::Boolean,
-            Reading::ComputedBits(2..=63) => ColumnType::Int64,
-            Reading::ComputedBits(_) => ColumnType::Decimal,
+            Reading::Bits(0..=1) | Reading::ComputedBits(0..=1) | Reading::Flag(_) => {
+                ColumnType::Boolean
+            }
+            Reading::Bits(_) | Reading::ComputedBits(_) => ColumnType::Decimal,
         }
     }
 
@@ -129,11 +130,9 @@ impl Reading {
                     Ok(())
                 })
             }
-            Reading::Bit => into.boolean(bits(row.sized()?)? != 0),
-            Reading::Bits => into.i64(bits(row.sized()?)? as i64),
-            Reading::LongBits => unsigned(bits(row.sized()?)?, into),
-            Reading::ComputedBits(length) => {
-                let value = computed_bits(row.sized()?, length)?;
+            Reading::Bits(length) | Reading::ComputedBits(length) => {
+                let is_of_table = matches!(self, Reading::Bits(_));
+                let value = bits_or_digits(row.sized()?, length, is_of_table)?;
                 match length {
                     0..=1 => into.boolean(value != 0),
                     2..=63 => into.i64(value as i64),
@@ -193,25 +192,30 @@ fn document(value: &[u8]) -> Result<&[u8], Error> {
     }
 }
 
-/// Bits that a statement has made of others (`COALESCE(b, c)`, `MAX(b)`). Servers call them bits and mostly write them as digits, and some of MySQL's
-/// functions as bits, of as many as the value has: five of these are no digit; of more nobody knows what digits are that might be bits.
-fn computed_bits(value: &[u8], length: u8) -> Result<u64, Error> {
-    const BELOW_DIGITS: u8 = 5;
+/// What so many bits stand for. Of a table they come as they are, zeros before them as well. What a statement has made of others (`COALESCE(b, c)`, `MAX(b)`)
+/// servers call bits, too, and mostly write as digits, some of MySQL's functions as bits, and these where they had a byte that is no character of its
+/// own as something else (`IF(…, b, c)`); a view of MySQL's that computes looks like a table.
+fn bits_or_digits(value: &[u8], length: u8, is_of_table: bool) -> Result<u64, Error> {
     let bytes = usize::from(length).div_ceil(8).max(1);
-    let are_digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    if !are_digits {
+    let is_whole = value.len() == bytes;
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return match value.len() <= bytes {
             true => bits(value),
-            false => Err(malformed()),
+            false => Err(unclear_bits()),
         };
     }
-    if length > BELOW_DIGITS && value.len() <= bytes {
-        return Err(unclear_bits());
+    // The first byte of five bits, or thirteen, is below that of a digit.
+    let are_digits = value.len() > bytes || is_whole && matches!(length % 8, 1..=5);
+    match (are_digits, is_of_table) {
+        (false, true) if is_whole => bits(value),
+        (false, false) => Err(unclear_bits()),
+        _ => {
+            let digits = std::str::from_utf8(value).ok();
+            digits
+                .and_then(|digits| digits.parse().ok())
+                .ok_or_else(malformed)
+        }
     }
-    let digits = std::str::from_utf8(value).ok();
-    digits
-        .and_then(|digits| digits.parse().ok())
-        .ok_or_else(malformed)
 }
 
 #[cold]
@@ -298,16 +302,23 @@ mod tests {
         assert_eq!(value(Reading::Decimal, b"\x0500.30"), "0.30");
         assert_eq!(value(Reading::Decimal, b"\x03000"), "0");
         assert_eq!(value(Reading::Decimal, b"\x03.30"), "0.30");
-        assert_eq!(value(Reading::Bit, &[1, 1]), "true");
-        assert_eq!(value(Reading::Bits, &[2, 1, 2]), "258");
+        assert_eq!(value(Reading::Bits(1), &[1, 1]), "true");
+        assert_eq!(value(Reading::Bits(9), &[2, 1, 2]), "258");
+        assert_eq!(value(Reading::Bits(16), b"\x0210"), "12592");
+        assert_eq!(value(Reading::Bits(8), b"\x015"), "53");
+        // A view of MySQL's that has computed them.
+        assert_eq!(value(Reading::Bits(1), b"\x010"), "false");
+        assert_eq!(value(Reading::Bits(9), b"\x0210"), "10");
+        assert_eq!(value(Reading::Bits(9), b"\x017"), "7");
+        assert_eq!(value(Reading::Bits(16), b"\x0312592"[..4].as_ref()), "125");
         assert_eq!(
             value(
-                Reading::LongBits,
+                Reading::Bits(64),
                 &[8, 255, 255, 255, 255, 255, 255, 255, 255]
             ),
             u64::MAX.to_string()
         );
-        assert!(read(Reading::LongBits, &[9; 10]).is_err());
+        assert!(read(Reading::Bits(64), &[9; 10]).is_err());
         // As `CASE` of MySQL writes them, and as everything else does.
         for (length, bytes, told) in [
             (1, &[1, 0][..], "false"),
@@ -328,7 +339,14 @@ mod tests {
                 "{bytes:?}"
             );
         }
-        for (length, bytes) in [(8, &b"\x015"[..]), (9, b"\x0253"), (16, b"\x015")] {
+        assert_eq!(value(Reading::ComputedBits(9), b"\x0253"), "53");
+        for (length, bytes) in [
+            (8, &b"\x015"[..]),
+            (9, b"\x015"),
+            (16, b"\x0253"),
+            // 500 of nine bits, of which `IF` has taken the last eight for a character.
+            (9, b"\x03\x01\xc3\xb4"),
+        ] {
             let unclear = read(Reading::ComputedBits(length), bytes).unwrap_err();
             assert_eq!(unclear.code, "unclear_bits", "{bytes:?}");
         }

@@ -387,7 +387,7 @@ impl Session {
                 step.failed(ask.id, no_result());
             }
             (None, Some((id, parameters, _))) => {
-                let (place, evicted) = self.statements.keep(text, id, parameters);
+                let (place, evicted) = self.statements.keep(text, &ask.parameters, id, parameters);
                 if let Some(evicted) = evicted {
                     protocol::close(step.outgoing(), evicted);
                 }
@@ -481,7 +481,7 @@ mod tests {
             json: json.into(),
         })
         .unwrap();
-        let (place, _) = session.statements.keep("SELECT ?".into(), 7, 1);
+        let (place, _) = session.statements.keep("SELECT ?".into(), &[], 7, 1);
         let arrives = |session: &mut Session, kind: u8| {
             let statement = session.statements.at(place).unwrap();
             let mut arriving = Arriving::new(statement.shape.clone());

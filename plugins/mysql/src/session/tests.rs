@@ -34,7 +34,10 @@ fn opened() -> Session {
     })
     .unwrap();
     session.phase = Phase::Open;
-    session.statements.keep("SELECT ?".into(), 7, 1);
+    session.statements.tell_types_apart();
+    for value in [Value::Int64(0), Value::Float64(0.0)] {
+        session.statements.keep("SELECT ?".into(), &[value], 7, 1);
+    }
     session
 }
 
