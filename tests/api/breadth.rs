@@ -158,7 +158,7 @@ async fn what_sellers_write_for_duckdb_is_answered_to_the_last_digit() {
 #[tokio::test]
 async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
     let server = MariaDb::shared();
-    let database = server.database(mariadb::SCHEMA);
+    let database = server.database(&mariadb::schema(server));
     let seller = host().await.company(&unique("breadth")).await;
     let connection = seller.mariadb(server, &database).await;
     let before = mariadb::state(server, &database);
@@ -171,7 +171,9 @@ async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
     );
     let mut answered = 0;
     for block in mariadb::ANSWERED.into_iter().flat_map(blocks::read) {
-        let told = mariadb::told(server, &database, &block);
+        let Some(told) = mariadb::told(server, &database, &block) else {
+            continue;
+        };
         answered += usize::from(has_values(&told));
         faults.extend(fault(&seller, &connection, &block, told).await);
     }
@@ -180,7 +182,11 @@ async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
         before,
         "something was changed, or is still locked"
     );
-    assert!(refused.len() >= 80 && answered >= 195, "{answered} answers");
+    let least = if server.is_mysql() { 150 } else { 195 };
+    assert!(
+        refused.len() >= 80 && answered >= least,
+        "{answered} answers"
+    );
     none(&faults);
 }
 

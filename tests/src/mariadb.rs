@@ -231,6 +231,14 @@ impl MariaDb {
         assert!(output.status.success(), "{name} does not log in: {told}");
     }
 
+    /// What says whether transactions only read.
+    pub fn read_only_variable(&self) -> &'static str {
+        match is_mysql() {
+            true => "transaction_read_only",
+            false => "tx_read_only",
+        }
+    }
+
     /// Whether it is a MySQL, and no MariaDB.
     pub fn is_mysql(&self) -> bool {
         is_mysql()

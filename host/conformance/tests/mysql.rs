@@ -81,6 +81,9 @@ async fn a_password_is_said_once() {
 #[tokio::test]
 async fn a_mariadb_is_shown_a_proof() {
     let server = MariaDb::shared();
+    if server.is_mysql() {
+        return;
+    }
     let database = server.database("");
     let quoted = PASSWORD.replace('\'', "''");
     server.admin(&format!(
@@ -88,6 +91,13 @@ async fn a_mariadb_is_shown_a_proof() {
          CREATE OR REPLACE USER signed IDENTIFIED VIA ed25519 USING PASSWORD('{quoted}');
          GRANT SELECT ON {database}.* TO native, signed"
     ));
+    for user in ["native", "signed"] {
+        logs_in(server, &database, user).await;
+    }
+}
+
+/// Within TLS and without: who knows the password is let in, twice, since a server may remember it; of another one it is said that it is wrong.
+async fn logs_in(server: &MariaDb, database: &str, user: &str) {
     for tls in [TlsMode::Disable, TlsMode::VerifyFull] {
         let place = Place::Tcp {
             host: "127.0.0.1".to_owned(),
@@ -95,8 +105,8 @@ async fn a_mariadb_is_shown_a_proof() {
             tls,
             ca_pem: Some(server.ca_pem.clone()),
         };
-        let ask = async |user: &str, password: &str| {
-            let subject = loaded(place.clone(), [user, password, &database]).await;
+        let ask = async |password: &str| {
+            let subject = loaded(place.clone(), [user, password, database]).await;
             let query = Query {
                 text: "SELECT CURRENT_USER()".into(),
                 parameters: Vec::new(),
@@ -107,18 +117,51 @@ async fn a_mariadb_is_shown_a_proof() {
             subject.close().await;
             answer
         };
-        for user in ["native", "signed"] {
-            let answer = ask(user, PASSWORD).await.unwrap();
-            let own = format!("{user}@%");
-            assert_eq!(answer.cell(0, 0).as_str(), Some(own.as_str()), "{tls:?}");
-            let fault = ask(user, "wrong").await.unwrap_err();
-            assert_eq!(
-                (fault.kind, fault.code.as_str()),
-                (FaultKind::Authentication, "password_rejected"),
-                "{user}, {tls:?}: {fault:?}"
-            );
+        let own = format!("{user}@%");
+        for password in ["wrong", PASSWORD, PASSWORD, "wrong"] {
+            match ask(password).await {
+                Ok(answer) => {
+                    assert_eq!(password, PASSWORD, "{user}, {tls:?}");
+                    assert_eq!(answer.cell(0, 0).as_str(), Some(own.as_str()), "{tls:?}");
+                }
+                Err(fault) => {
+                    let told = (fault.kind, fault.code.as_str());
+                    let wanted = (FaultKind::Authentication, "password_rejected");
+                    assert_eq!(told, wanted, "{user}, {tls:?}: {fault:?}");
+                    assert_eq!(password, "wrong", "{user}, {tls:?}");
+                }
+            }
         }
     }
+}
+
+/// The ways of MySQL's own: `caching_sha2_password` and `sha256_password`, sealed without TLS and within it plain, and `mysql_native_password` where a
+/// release still has it.
+#[tokio::test]
+async fn a_mysql_is_logged_in_to() {
+    let server = MariaDb::shared();
+    if !server.is_mysql() {
+        return;
+    }
+    let database = server.database("");
+    let known = server.admin("SELECT PLUGIN_NAME FROM information_schema.PLUGINS WHERE PLUGIN_TYPE = 'AUTHENTICATION' AND PLUGIN_STATUS = 'ACTIVE'");
+    let quoted = PASSWORD.replace('\'', "''");
+    let mut tried = 0;
+    for method in [
+        "caching_sha2_password",
+        "sha256_password",
+        "mysql_native_password",
+    ] {
+        if !known.contains(method) {
+            continue;
+        }
+        tried += 1;
+        server.admin(&format!(
+            "CREATE USER {method} IDENTIFIED WITH {method} BY '{quoted}'; GRANT SELECT ON {database}.* TO {method}"
+        ));
+        logs_in(server, &database, method).await;
+    }
+    assert!(tried >= 2, "{known}");
 }
 
 /// `sha256_password` has no proof: it is sealed, or within TLS.
@@ -233,6 +276,10 @@ async fn a_real_server_proves_who_it_is() {
         tls,
         ca_pem: ca_pem.map(str::to_owned),
     };
+    let status = match server.is_mysql() {
+        true => "performance_schema.session_status",
+        false => "information_schema.SESSION_STATUS",
+    };
     let own = Some(server.ca_pem.as_str());
     // Of the same name: by its key alone it is told apart.
     let stranger = TestCa::new("souk test authority").pem();
@@ -244,7 +291,11 @@ async fn a_real_server_proves_who_it_is() {
     let ask = async |tls: TlsMode, ca_pem: Option<&str>| {
         let source = subject.source(&place(tls, ca_pem));
         let query = Query {
-            text: "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'Ssl_version'".into(),
+            text: format!(
+                "SELECT VARIABLE_VALUE FROM {status} WHERE VARIABLE_NAME = 'Ssl_version'"
+            )
+            .as_str()
+            .into(),
             parameters: Vec::new(),
             limits: Limits::new(10, 1 << 20),
         };

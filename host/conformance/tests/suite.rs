@@ -141,9 +141,8 @@ async fn mysql_conforms() {
              IF(seq % 3 > 0, TIMESTAMP '2026-01-01 00:00:00' + INTERVAL seq HOUR, NULL), seq / 8.0, seq % 2, 18446744073709551615 - seq FROM seq_1_to_60;
          CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10",
     );
-    server.admin(&format!(
-        "CREATE OR REPLACE USER reader IDENTIFIED BY 'only reads'; GRANT SELECT ON {database}.* TO reader"
-    ));
+    let rights = format!("SELECT ON {database}.*");
+    server.user("reader", "only reads", &rights);
     // Hosts page by offset here.
     for (tls, left_out) in [
         ("require", &["paging.after_a_row", "wire.spoilt"][..]),

@@ -92,9 +92,10 @@ fn logins() {
 #[test]
 fn nothing_is_written() {
     let server = MariaDb::shared();
-    let (sequence, variable) = match server.is_mysql() {
-        true => ("", "transaction_read_only"),
-        false => ("CREATE SEQUENCE numbers;", "tx_read_only"),
+    let variable = server.read_only_variable();
+    let sequence = match server.is_mysql() {
+        true => "",
+        false => "CREATE SEQUENCE numbers;",
     };
     let database = server.database(&format!(
         "CREATE TABLE victims (n INT); {sequence}
