@@ -16,7 +16,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
@@ -56,7 +56,8 @@ impl<A: Account> Client<A> {
     }
 
     /// Sends a request to its absolute `http:` or `https:` URI and reads the answer. A request that was not written at all, because the
-    /// connection that was kept for it had been closed, is sent again; no other is.
+    /// connection that was kept for it had been closed, is sent again; no other is. An answer that has begun within the time and not ended is one
+    /// whose body is an error.
     pub fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -70,18 +71,20 @@ impl<A: Account> Client<A> {
         }
         // Does nothing before it is polled.
         let response = self.pool.request(request);
-        let exchange = async move {
+        let begun = async move {
             // A request that another thread hands over may be here before this thread has heard that the other side closed a connection,
             // however long ago, or that the one used last is free: this lets it hear.
             tokio::task::yield_now().await;
-            let (head, body) = response.await.map_err(failure)?.into_parts();
-            let body = read(body, body_bytes_max).await;
-            Ok(Answer { head, body })
+            response.await.map_err(failure)
         };
         async move {
-            timeout(within, exchange)
-                .await
-                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Timeout, "no answer in time")))
+            let until = Instant::now() + within;
+            let late = || Error::new(ErrorKind::Timeout, "no answer in time");
+            let answer = timeout_at(until, begun).await.map_err(|_| late())??;
+            let (head, body) = answer.into_parts();
+            let body = timeout_at(until, read(body, body_bytes_max)).await;
+            let body = body.unwrap_or_else(|_| Err(late()));
+            Ok(Answer { head, body })
         }
     }
 

@@ -57,7 +57,7 @@ pub struct Bounds {
 #[derive(Debug)]
 pub struct Answer {
     pub head: response::Parts,
-    /// An error when it was cut short or is longer than was asked for.
+    /// An error when it was cut short, did not end in time or is longer than was asked for.
     pub body: Result<Bytes, Error>,
 }
 

@@ -15,7 +15,7 @@ pub(super) const IN_FLIGHT_MAX: usize = 64;
 /// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over. How many may go to all webhooks
 /// of one company is a setting ([`crate::CompanyBounds::deliveries`]).
 pub(super) const IN_FLIGHT_PER_WEBHOOK: usize = 4;
-/// From the lookup of the name to the last byte of the answer.
+/// From the lookup of the name to the last byte of the answer, as far as that is read: what an answer is worth is known when it has begun.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 /// Nothing in an answer's body matters; so much is read, so that the receiver gets rid of it, and the rest is not.
 const ANSWER_BYTES_MAX: usize = 16 << 10;
@@ -145,6 +145,26 @@ mod tests {
         });
         let client = Client::new(&loopback()).unwrap();
         assert_eq!(post(&client, &url).await.unwrap(), 200);
+    }
+
+    /// Nor is it waited for: a receiver that leaves its answer open has been told, and is not told again.
+    #[tokio::test]
+    async fn answers_that_do_not_end_have_begun() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let receiver = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4096];
+            assert!(stream.read(&mut request).await.unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 x\r\n\r\nok").await.unwrap();
+            // Until the other side closes.
+            while stream.read(&mut request).await.unwrap_or(0) > 0 {}
+        });
+        let mut client = Client::new(&loopback()).unwrap();
+        // Longer than the head takes here, on whatever machine.
+        client.timeout = Duration::from_secs(3);
+        assert_eq!(post(&client, &url).await.unwrap(), 200);
+        receiver.await.unwrap();
     }
 
     /// One that says nothing is given up in time, and an address that is not allowed is not dialled, whatever its scheme.

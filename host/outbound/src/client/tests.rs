@@ -314,6 +314,21 @@ async fn silence_ends() {
     }
 }
 
+/// An answer that begins and does not end has its status all the same, and its connection is closed.
+#[tokio::test]
+async fn an_answer_that_does_not_end_has_begun() {
+    let server = Server::start(b"HTTP/1.1 202 x\r\ncontent-length: 9\r\n\r\n{}").await;
+    let client = Client::new(reach(loopback()), BOUNDS);
+    let request = Request::get(server.url("http", "127.0.0.1"));
+    let request = request.body(Full::default()).unwrap();
+    // Longer than the head takes here, on whatever machine.
+    let within = Duration::from_secs(3);
+    let answer = client.send(request, within, 1 << 10).await.unwrap();
+    assert_eq!(answer.head.status, 202);
+    assert_eq!(answer.body.unwrap_err().kind, ErrorKind::Timeout);
+    server.wait_open(0).await;
+}
+
 /// An account of a few sockets.
 #[derive(Clone)]
 struct Few {
