@@ -8,8 +8,8 @@ use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::deliveries;
 use souk_store::webhooks::{self, DisabledReason};
+use souk_store::{companies, deliveries};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch(
@@ -65,6 +65,8 @@ pub async fn update_webhook(
     let answer = api
         .db()
         .write(async |write| -> Result<_, Problem> {
+            // All that may change is written at once: whoever changes something else waits.
+            companies::lock(write, caller.company()).await?;
             let mut webhook = find(write, &caller, &id).await?;
             webhook.url = url.unwrap_or(webhook.url);
             webhook.event_types = event_types.unwrap_or(webhook.event_types);

@@ -75,3 +75,28 @@ async fn events_that_are_named_elsewhere_are_refused() {
     let other = json!({"url": url, "description": "credits.low", "metadata": {"type": "crm", "tags": ["x"]}});
     world.post(&acme.key, &hooks, other).await.expect(201);
 }
+
+/// Two who change a webhook at the same moment both have what they were answered with: an address that was changed is not changed back by whoever
+/// writes a description.
+#[tokio::test]
+async fn changes_at_once_are_both_kept() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let url = |round: u32| format!("https://93.184.216.34/souk/{round}");
+    let made = json!({"url": url(0)});
+    let made = world.post(&acme.key, &acme.path("/webhooks"), made).await;
+    let hook = made.expect(201).text("/data/id");
+    let path = acme.path(&format!("/webhooks/{hook}"));
+    for round in 1..=20 {
+        let description = format!("round {round}");
+        let (moved, described) = tokio::join!(
+            world.patch(&acme.key, &path, json!({"url": url(round)})),
+            world.patch(&acme.key, &path, json!({"description": description})),
+        );
+        moved.expect(200);
+        described.expect(200);
+        let shown = world.get(&acme.key, &path).await.expect(200);
+        assert_eq!(shown.text("/data/url"), url(round));
+        assert_eq!(shown.text("/data/description"), description);
+    }
+}
