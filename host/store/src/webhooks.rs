@@ -159,7 +159,7 @@ pub async fn list(
     LIST.fetch(db, part, bind, from_row).await
 }
 
-/// Writes address, description and types of `webhook`, as they are now.
+/// Writes address, description and types of `webhook`, as they are now. Failures at another address than this are none of this one's.
 pub async fn update(
     write: &mut Write,
     webhook: &Webhook,
@@ -167,7 +167,8 @@ pub async fn update(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE webhooks
-         SET url = $3, description = $4, event_types = $5, updated_at = $6
+         SET url = $3, description = $4, event_types = $5, updated_at = $6,
+             failing_since = CASE WHEN url = $3 THEN failing_since END, failed_at = CASE WHEN url = $3 THEN failed_at END
          WHERE id = $1 AND company_id = $2",
     )
     .bind(webhook.id.as_str())

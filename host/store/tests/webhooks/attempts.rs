@@ -224,6 +224,33 @@ async fn a_series_of_failures_has_no_gaps() {
     }
 }
 
+/// Failures at an address are none of the one that takes its place; whatever else is changed leaves them.
+#[tokio::test]
+async fn another_address_has_not_failed() {
+    for store in stores().await {
+        let (market, hook) = market(&store, 0, &[]).await;
+        roll_back(&store.db, async |write| {
+            let begun = db::now();
+            let found = webhooks::get(write, &market.buyer, &hook).await;
+            let mut webhook = found.unwrap().unwrap();
+            webhooks::note_failure(write, &hook, begun).await.unwrap();
+            webhook.description = Some("ours".to_owned());
+            webhooks::update(write, &webhook, begun).await.unwrap();
+            let later = support::later(begun, 60);
+            let since = webhooks::note_failure(write, &hook, later).await;
+            assert_eq!(since.unwrap(), Some(begun), "{}", store.name);
+            webhook.url = "https://example.com/another".to_owned();
+            webhooks::update(write, &webhook, later).await.unwrap();
+            let moved = webhooks::get(write, &market.buyer, &hook).await;
+            assert_eq!(moved.unwrap().unwrap().failing_since, None);
+            let last = support::later(later, 60);
+            let since = webhooks::note_failure(write, &hook, last).await;
+            assert_eq!(since.unwrap(), Some(last), "{}", store.name);
+        })
+        .await;
+    }
+}
+
 /// However many wait for one webhook, companies have turns, of each the most overdue first; what somebody has claimed is passed over.
 #[tokio::test]
 async fn what_is_due_is_found_by_turns() {
