@@ -116,7 +116,7 @@ pub async fn create_top_up(
     Ok(created(top_up))
 }
 
-/// What the provider said is in the log and in the top-up, which has failed.
+/// What the provider said is in the log, and in the top-up, which has failed, where it is about what the company wanted.
 fn refuse(error: TopUpError) -> Problem {
     match error {
         TopUpError::Store(error) => error.into(),

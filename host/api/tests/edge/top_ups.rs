@@ -85,16 +85,27 @@ impl Shop {
 async fn a_failing_provider_costs_nothing() {
     let shop = Shop::open().await;
     let credits = json!({"credits": 2});
-    for (mood, status, code, requests) in [
-        (Mood::Down, 503, "PAYMENT_PROVIDER_UNAVAILABLE", 2),
-        (Mood::Flooding, 503, "PAYMENT_PROVIDER_UNAVAILABLE", 2),
-        (Mood::Refusing, 502, "PAYMENT_PROVIDER_ERROR", 1),
+    let unusable = "the payment provider could not be used";
+    let closed = "the payment provider refused: your account is closed";
+    for (mood, status, code, requests, told) in [
+        (Mood::Down, 503, "PAYMENT_PROVIDER_UNAVAILABLE", 2, unusable),
+        (
+            Mood::Flooding,
+            503,
+            "PAYMENT_PROVIDER_UNAVAILABLE",
+            2,
+            unusable,
+        ),
+        (Mood::Refusing, 502, "PAYMENT_PROVIDER_ERROR", 1, closed),
     ] {
         shop.stripe.feel(mood);
         let before = shop.stripe.requests();
         let refused = shop.buy("one", credits.clone()).await;
         refused.expect_error(status, code);
         assert_eq!(shop.stripe.requests() - before, requests);
+        let newest = shop.acme.path("/credits/top-ups?per_page=1");
+        let newest = shop.world.get(&shop.acme.key, &newest).await.expect(200);
+        assert_eq!(newest.at("/data/0/failure_reason"), told);
     }
     shop.stripe.feel(Mood::Well);
     let body = json!({"credits": 2, "payment_method": "barter"});

@@ -128,7 +128,7 @@ pub async fn top_up(
             Ok(Begun::Waiting { checkout: None }) => {}
             Err(error) => {
                 tracing::warn!(top_up = %order.top_up, provider = provider.name(), %error, "a top-up has not begun");
-                top_ups::fail(write, &order.top_up, &error.to_string()).await?;
+                top_ups::fail(write, &order.top_up, &told(error)).await?;
             }
         }
         let top_up = top_ups::find(write, &order.top_up).await?;
@@ -140,6 +140,15 @@ pub async fn top_up(
     }).await?;
     begun?;
     Ok(top_up)
+}
+
+/// Why a top-up has not begun, for its company. What is wrong between this host and its provider is the operator's, and in the log: a provider that
+/// refuses our key names it, and what cannot be reached has an address.
+fn told(error: &BeginError) -> String {
+    match error {
+        BeginError::Unavailable(_) => "the payment provider could not be used".to_owned(),
+        BeginError::PaymentMethod(_) | BeginError::Refused(_) => error.to_string(),
+    }
 }
 
 /// What an event has changed.
