@@ -46,7 +46,8 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
     /// What was attempted, and what became of it.
     type Ended: Send + Sync + 'static;
 
-    /// What may be attempted now: those who wait by turns, and of each the most overdue first. At most `limit`.
+    /// What may be attempted now: those who wait by turns, and of each the most overdue first. At most `limit`. Of these, those go first of whom least is
+    /// under way.
     fn due(
         &self,
         read: &mut Read,
@@ -353,6 +354,11 @@ impl<K: Kind> Loop<K> {
             self.kind.due(&mut read, now, looked_at).await
         };
         let mut due = self.app.db.answered(READ_WITHIN, found).await?;
+        // Those of whom least is under way go first: what waits for somebody who takes long is the oldest each time that one of theirs ends.
+        due.sort_by_key(|piece| {
+            let theirs = piece.concerns.iter().map(|(who, _)| busy.get(who));
+            theirs.flatten().sum::<usize>()
+        });
         due.retain(|piece| {
             let mut concerns = piece.concerns.iter();
             let fits = room > 0

@@ -19,6 +19,8 @@ const REFUSED: u32 = 2;
 struct Numbers {
     recorded: Arc<Mutex<Vec<u32>>>,
     due: Vec<u32>,
+    /// Whom they concern, of those that concern anybody.
+    of: HashMap<u32, CompanyId>,
     is_busy: bool,
 }
 
@@ -34,9 +36,12 @@ impl Kind for Numbers {
     type Ended = u32;
 
     async fn due(&self, _: &mut Read, _: Timestamp, _: i64) -> Result<Vec<Due<Self>>, StoreError> {
-        let due = self.due.iter().map(|number| Due {
-            id: *number,
-            concerns: Vec::new(),
+        let due = self.due.iter().map(|number| {
+            let concerned = self.of.get(number).cloned();
+            Due {
+                id: *number,
+                concerns: concerned.map(|company| (company, 4)).into_iter().collect(),
+            }
         });
         Ok(due.collect())
     }
@@ -198,4 +203,33 @@ async fn what_may_have_been_claimed_is_claimed_again() {
     assert!(work.attempts.is_empty());
     work.turn(false).await.unwrap();
     assert_eq!(work.attempts.len(), 1);
+}
+
+/// Whoever takes long has no turn again before those of whom nothing is under way, however long theirs have waited.
+#[tokio::test]
+async fn whoever_has_least_under_way_goes_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let [slow, other] = [(); 2].map(|()| CompanyId::generate());
+    let of = [(5, &slow), (6, &slow), (7, &other), (8, &other)];
+    let mut work = Loop {
+        app: app(directory.path()).await,
+        kind: Numbers {
+            due: vec![5, 6, 7, 8],
+            of: of.map(|(number, who)| (number, who.clone())).into(),
+            ..Numbers::default()
+        },
+        claimant: "a host".to_owned(),
+        attempts: JoinSet::new(),
+        in_flight: HashMap::new(),
+        ended: Vec::new(),
+        unclaimed: Vec::new(),
+    };
+    // There is room for two more.
+    for _ in 0..2 {
+        let task = work.attempts.spawn(std::future::pending());
+        work.in_flight.insert(task.id(), vec![slow.clone()]);
+    }
+    let due = work.due(work.app.clock.now()).await.unwrap();
+    let due: Vec<_> = due.iter().map(|piece| piece.id).collect();
+    assert_eq!(due, [7, 8]);
 }

@@ -115,25 +115,25 @@ const DUE: &str = concat!(
     "WITH receivers (webhook_id) AS MATERIALIZED (
          SELECT DISTINCT webhook_id FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= $1
      ),
-     chosen (webhook_id, id) AS MATERIALIZED (
-         SELECT webhook_id, ",
+     chosen (webhook_id, place, id) AS MATERIALIZED (
+         SELECT webhook_id, 0, ",
     in_place!(),
     "0) FROM receivers WHERE $2 > 0
          UNION ALL
-         SELECT webhook_id, ",
+         SELECT webhook_id, 1, ",
     in_place!(),
     "1) FROM receivers WHERE $2 > 1
          UNION ALL
-         SELECT webhook_id, ",
+         SELECT webhook_id, 2, ",
     in_place!(),
     "2) FROM receivers WHERE $2 > 2
          UNION ALL
-         SELECT webhook_id, ",
+         SELECT webhook_id, 3, ",
     in_place!(),
     "3) FROM receivers WHERE $2 > 3
      ),
-     waiting (id, webhook_id, company_id, next_attempt_at) AS MATERIALIZED (
-         SELECT id, webhook_id,
+     waiting (id, webhook_id, place, company_id, next_attempt_at) AS MATERIALIZED (
+         SELECT id, webhook_id, place,
                 (SELECT webhooks.company_id FROM webhooks WHERE webhooks.id = chosen.webhook_id),
                 (SELECT own.next_attempt_at FROM webhook_deliveries AS own WHERE own.id = chosen.id)
          FROM chosen
@@ -141,15 +141,15 @@ const DUE: &str = concat!(
      )
      SELECT id, webhook_id, company_id
      FROM (SELECT id, webhook_id, company_id, next_attempt_at,
-                  ROW_NUMBER() OVER (PARTITION BY COALESCE(company_id, webhook_id) ORDER BY next_attempt_at, id) AS turn
+                  ROW_NUMBER() OVER (PARTITION BY COALESCE(company_id, webhook_id) ORDER BY place, next_attempt_at, id) AS turn
            FROM waiting) AS in_turn
      WHERE turn <= $3
      ORDER BY turn, next_attempt_at, id
      LIMIT $4"
 );
 
-/// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one webhook (of
-/// [`DUE_PER_WEBHOOK_MAX`]) and of one company. Whoever has much waiting does not keep others away, nor makes it dear to look.
+/// What may be attempted now: companies by turns, of each its webhooks by turns, and of each of these the most overdue first; at most so many of one
+/// webhook (of [`DUE_PER_WEBHOOK_MAX`]) and of one company. Whoever has much waiting does not keep others away, nor makes it dear to look.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
-use souk_domain::webhooks::{FAILING_MAX, retry_pause};
+use souk_domain::webhooks::{FAILING_MAX, WEBHOOKS_MAX, retry_pause};
 use souk_store::db::SWEPT_WITHIN;
 use souk_store::deliveries::{self, Attempted, Delivery};
 use souk_store::sealing::Owner;
@@ -92,8 +92,9 @@ impl leases::Kind for Deliveries {
     ) -> Result<Vec<Due<Self>>, StoreError> {
         let per_company = self.app.bounds.deliveries as usize;
         let per_webhook = IN_FLIGHT_PER_WEBHOOK;
-        let found =
-            deliveries::due(read, now, per_webhook as i64, per_company as i64, limit).await?;
+        // One of each of a company's webhooks, however many of these have all that they may have under way.
+        let looked_at = (per_company as i64).max(WEBHOOKS_MAX);
+        let found = deliveries::due(read, now, per_webhook as i64, looked_at, limit).await?;
         let due = found.into_iter().map(|found| {
             let webhook = (Receiver::Webhook(found.webhook), per_webhook);
             // Without a company its webhook was deleted: it is only swept away, not sent.
