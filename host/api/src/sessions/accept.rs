@@ -5,9 +5,12 @@ use crate::refusals::{COMPANY_NOT_FOUND, EMAIL_TAKEN, INVITATION_NOT_FOUND};
 use crate::{Access, ApiState, Body, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
+use souk_domain::keys::KeyDigest;
 use souk_domain::sessions::Token;
+use souk_domain::time::Timestamp;
+use souk_store::invitations::{self, Invitation};
 use souk_store::users::{self, Arrival, UserStatus};
-use souk_store::{AnyConnection, StoreError, companies, invitations, ledger};
+use souk_store::{AnyConnection, StoreError, companies, ledger};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("accept_invitation", "/users/invitations/accept")
@@ -38,11 +41,10 @@ pub async fn accept_invitation(
     let token = Token::generate();
     api.db()
         .write(async |write| {
-            let invitation = invitations::by_digest(write, &digest)
-                .await?
-                .filter(|invitation| invitation.expires_at > client.now)
-                .ok_or_else(unknown)?;
-            companies::lock(write, &invitation.company_id).await?;
+            let found = holding(write, &digest, client.now).await?;
+            companies::lock(write, &found.company_id).await?;
+            // Whoever had the company for themselves meanwhile may have invited anew, which makes this one void.
+            let invitation = holding(write, &digest, client.now).await?;
             let user = users::get(write, &invitation.company_id, &invitation.user_id)
                 .await?
                 .filter(|user| user.status == UserStatus::Invited)
@@ -69,6 +71,17 @@ pub async fn accept_invitation(
             })
         })
         .await
+}
+
+/// The invitation whose token has this digest, as long as it holds.
+async fn holding(
+    db: &mut AnyConnection,
+    digest: &KeyDigest,
+    now: Timestamp,
+) -> Result<Invitation, Problem> {
+    let found = invitations::by_digest(db, digest).await?;
+    let found = found.filter(|invitation| invitation.expires_at > now);
+    found.ok_or_else(unknown)
 }
 
 fn unknown() -> Problem {

@@ -1,6 +1,7 @@
 //! Signing in while somebody else has the company for themselves.
 
 use super::AT_ONCE;
+use crate::browser::token;
 use crate::provider::Provider;
 use crate::world::World;
 use serde_json::json;
@@ -73,4 +74,39 @@ async fn nobody_comes_in_who_goes_meanwhile() {
         let left = left.fetch_one(&mut *read).await.unwrap();
         assert_eq!(left.get::<String, _>("status"), "disabled", "{code}");
     }
+}
+
+/// An invitation that is made void while somebody accepts it lets nobody in.
+#[tokio::test]
+async fn nobody_comes_in_by_what_is_void_meanwhile() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let ann = json!({"email": "ann@example.org", "name": "Ann", "role_id": 4});
+    let ann = world.invite(&acme, ann).await.expect(201);
+    let (user, token) = (ann.text("/data/id"), token(&ann));
+    let company = CompanyId::parse(&acme.id).unwrap();
+    let (begin, begun) = oneshot::channel();
+    let (end, ended) = oneshot::channel::<()>();
+    let voiding = world.db.write(async |write| -> Result<(), StoreError> {
+        companies::lock(write, &company).await?;
+        let query = sqlx::query("DELETE FROM invitations WHERE user_id = $1").bind(&user);
+        query.execute(&mut **write).await.unwrap();
+        begin.send(()).unwrap();
+        ended.await.unwrap();
+        Ok(())
+    });
+    let accepting = async {
+        begun.await.unwrap();
+        let driven = async {
+            world.is_waited().await;
+            end.send(()).unwrap();
+        };
+        tokio::join!(world.accept(&token), driven).0
+    };
+    let (void, refused) = tokio::join!(voiding, accepting);
+    void.unwrap();
+    refused.expect_error(404, "INVITATION_NOT_FOUND");
+    let user = acme.path(&format!("/users/{user}"));
+    let user = world.get(&acme.key, &user).await.expect(200);
+    assert_eq!(user.at("/data/status"), "invited");
 }
