@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use souk_tests::receiver::ARRIVES_WITHIN;
 use souk_tests::{Company, Receiver, Reply, TestHost};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::{Hook, QUIET, micros, revoke_a_key};
 use crate::{host, unique};
@@ -124,6 +126,30 @@ async fn gone_disables() {
     receiver.wait_for(2).await;
     hook.delivery(&company, |delivery| delivery["status"] == "delivered")
         .await;
+}
+
+/// A receiver that answers 410 when the webhook has another address by then has said nothing of that one: the event is sent there.
+#[tokio::test]
+async fn a_former_address_disables_nothing() {
+    let company = host().await.company(&unique("moved")).await;
+    let receiver = Receiver::start().await;
+    let former = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/", former.local_addr().expect("an address"));
+    let hook = json!({"url": url, "event_types": ["api_key.revoked"]});
+    let hook = company.client.post(&company.path("/webhooks"), hook).await;
+    let hook = hook.expect(201).text("/data/id");
+    let path = company.path(&format!("/webhooks/{hook}"));
+    revoke_a_key(&company).await;
+    let (mut stream, _) = former.accept().await.expect("an attempt");
+    let mut request = vec![0; 4096];
+    assert!(stream.read(&mut request).await.expect("a request") > 0);
+    let moved = json!({"url": receiver.url()});
+    company.client.patch(&path, moved).await.expect(200);
+    let gone = b"HTTP/1.1 410 x\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(gone).await.expect("an answer");
+    receiver.wait_for(1).await;
+    let shown = company.client.get(&path).await.expect(200);
+    assert_eq!(shown.at("/data/is_active"), true);
 }
 
 /// A redirect is not followed: it is a failure, and what it points to never hears of the event.

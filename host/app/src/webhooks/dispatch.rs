@@ -55,6 +55,8 @@ struct Finished {
     webhook: WebhookId,
     delivery: DeliveryId,
     attempts: i64,
+    /// Where it was sent.
+    url: String,
     /// The receiver's answer, or why there is none, for the webhook's owner.
     result: Result<http::StatusCode, String>,
 }
@@ -142,6 +144,7 @@ impl leases::Kind for Deliveries {
             webhook: webhook.id,
             delivery: delivery.id,
             attempts: delivery.attempts,
+            url: webhook.url,
             result,
         }
     }
@@ -161,10 +164,11 @@ impl leases::Kind for Deliveries {
     ) -> Result<(), StoreError> {
         let code = finished.result.as_ref().ok().map(http::StatusCode::as_u16);
         let error = failure(&finished.result);
-        let attempted = match (&error, code) {
-            (None, _) => Attempted::Delivered,
-            (Some(_), Some(GONE)) => Attempted::GivenUp,
-            (Some(_), _) => {
+        let is_gone = code == Some(GONE) && !has_moved(write, finished).await?;
+        let attempted = match &error {
+            None => Attempted::Delivered,
+            Some(_) if is_gone => Attempted::GivenUp,
+            Some(_) => {
                 let attempts = u32::try_from(finished.attempts).unwrap_or(u32::MAX);
                 retry_pause(attempts, rand::random()).map_or(Attempted::GivenUp, |pause| {
                     Attempted::Again(now.after(pause))
@@ -183,7 +187,7 @@ impl leases::Kind for Deliveries {
         }
         let since = webhooks::note_failure(write, webhook, now).await?;
         let reason = match since {
-            _ if code == Some(GONE) => DisabledReason::Gone,
+            _ if is_gone => DisabledReason::Gone,
             Some(since) if now.since(since) >= FAILING_MAX => DisabledReason::Failing,
             _ => return Ok(()),
         };
@@ -239,6 +243,12 @@ impl Deliveries {
 
 /// The receiver wants no more.
 const GONE: u16 = 410;
+
+/// Whether the webhook has another address by now, of which the answer says nothing.
+async fn has_moved(write: &mut Write, finished: &Finished) -> Result<bool, StoreError> {
+    let webhook = webhooks::find(write, &finished.webhook).await?;
+    Ok(webhook.is_some_and(|webhook| webhook.url != finished.url))
+}
 
 /// Why an attempt failed, for the webhook's owner. `None`: it did not. A redirect is a failure: what it points to was not checked, and is not
 /// what the company has named.
