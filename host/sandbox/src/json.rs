@@ -58,7 +58,7 @@ pub fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[Field], range: R
     out.push(b']');
 }
 
-/// The same, one object a line.
+/// The same, one object a line. What a document has between its values may be lines of its own: those are blanks here.
 pub fn write_lines(out: &mut Vec<u8>, output: &Output, fields: &[Field], range: Range<usize>) {
     write_objects(out, output, fields, range, (b"", b"\n"));
 }
@@ -71,6 +71,7 @@ fn write_objects(
     range: Range<usize>,
     (between, after): (&[u8], &[u8]),
 ) {
+    let is_line = after == b"\n";
     let mut is_first = true;
     walk(output, fields, range, |columns, row| {
         if !std::mem::take(&mut is_first) {
@@ -80,7 +81,13 @@ fn write_objects(
         for (field, column) in fields.iter().zip(columns) {
             field.key.append(out);
             match column {
-                Some((chunk, kind)) if !chunk.is_null(row) => write_value(out, chunk, *kind, row),
+                Some((chunk, kind)) if !chunk.is_null(row) => {
+                    let value = out.len();
+                    write_value(out, chunk, *kind, row);
+                    if is_line && *kind == ColumnKind::Json {
+                        join_lines(&mut out[value..]);
+                    }
+                }
                 _ => out.extend_from_slice(b"null"),
             }
         }
@@ -92,6 +99,15 @@ fn write_objects(
         out.push(b'}');
         out.extend_from_slice(after);
     });
+}
+
+/// Within a text they are escaped, so that all there are stand between values.
+fn join_lines(document: &mut [u8]) {
+    for byte in document {
+        if matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
 }
 
 /// Calls `write` for each row of `range` with the columns of `fields` in its batch, as far as there are any, and its place there.

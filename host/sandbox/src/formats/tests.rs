@@ -212,6 +212,24 @@ fn lines_of_json_are_objects() {
     assert_eq!(lines[1]["int64 1"], serde_json::Value::Null);
 }
 
+/// However a document is laid out, its row is one line; what stands in its texts is none of that.
+#[test]
+fn a_document_of_several_lines_is_one_line() {
+    let mut output = every_kind();
+    let laid_out = "{\r\n  \"a\": 1,\n  \"b\": \"x\\ny\"\n}";
+    output.batches[0].chunks[11].data = texts(&[laid_out, "", "[\n]"]);
+    let (named, mut out) = (fields(&output), Vec::new());
+    write(Format::JsonLines, &mut out, output, &named, 3).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(!text.contains('\r'), "{text}");
+    let rows: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0]["json 11"], serde_json::json!({"a": 1, "b": "x\ny"}));
+}
+
 /// A page may end within a batch: what lies behind it does not leave.
 #[test]
 fn a_page_ends_within_a_batch() {
