@@ -281,22 +281,55 @@ async fn a_column_with_a_few_other_values_is_filtered() {
     assert_followed(&sold, "price", 5).await;
 }
 
-/// Texts that are not UTF-8 come as bytes, which in a file are greater than every text.
+/// Both directions of an order by each of these columns.
+fn both_ways(columns: &[&str]) -> Vec<Value> {
+    let both = |name: &&str| {
+        [
+            json!({"name": format!("{name}-up"), "order_by": [name]}),
+            json!({"name": format!("{name}-down"), "order_by": [format!("-{name}")]}),
+        ]
+    };
+    columns.iter().flat_map(both).collect()
+}
+
+/// Texts that are not UTF-8 come as bytes, which in a file are greater than every text: of whatever type their column is, and of none.
 #[tokio::test]
 async fn texts_of_a_file_that_are_not_utf8_are_paged() {
     let seller = host().await.company(&unique("latin")).await;
-    let names = (1..=7).map(|id| format!("({id}, CAST(X'4dfc6c6c657{id}' AS TEXT))"));
-    let names: Vec<String> = names.collect();
+    let row = |id: i32| {
+        let text = format!("CAST(X'4dfc6c6c657{id}' AS TEXT)");
+        format!("({id}, {text}, {text}, {text})")
+    };
+    let rows: Vec<String> = (1..=7).map(row).collect();
     let sql = format!(
-        "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(9)); INSERT INTO t VALUES {}",
-        names.join(", ")
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(9), bare, at DATETIME); INSERT INTO t VALUES {}",
+        rows.join(", ")
     );
     let connection = seller.sqlite("t.db", sqlite_file(&sql).await).await;
+    let columns = ["name", "bare", "at"];
     let definition = json!({"source": {"table": "t"}, "fields": [{"name": "id"}, {"name": "name"}], "order_by": ["id"],
-        "sorts": [{"name": "up", "order_by": ["name"]}, {"name": "down", "order_by": ["-name"]}]});
+        "sorts": both_ways(&columns)});
     let sold = Sold::new(&seller, &connection, definition, 1, 200).await;
-    for sort in ["up", "down"] {
-        assert_followed(&sold, sort, 7).await;
+    for column in columns {
+        for way in ["up", "down"] {
+            assert_followed(&sold, &format!("{column}-{way}"), 7).await;
+        }
+    }
+}
+
+/// Times that a file keeps as numbers sort as numbers among the others that it keeps as texts, where a page ends among them, too.
+#[tokio::test]
+async fn numbers_among_the_times_of_a_file_are_paged() {
+    let seller = host().await.company(&unique("epochs")).await;
+    let sql = "CREATE TABLE t (id INTEGER PRIMARY KEY, at DATETIME);
+        INSERT INTO t VALUES (1, 'n/a'), (2, 1700000000), (3, 2460310.5), (4, '2026-11-23 05:17:00'), (5, 1700000000),
+            (6, 2460310.5), (7, NULL), (8, 1700000000), (9, NULL);";
+    let connection = seller.sqlite("t.db", sqlite_file(sql).await).await;
+    let definition = json!({"source": {"table": "t"}, "fields": [{"name": "id"}, {"name": "at"}], "order_by": ["id"],
+        "sorts": both_ways(&["at"])});
+    let sold = Sold::new(&seller, &connection, definition, 1, 200).await;
+    for sort in ["at-up", "at-down"] {
+        assert_followed(&sold, sort, 9).await;
     }
 }
 

@@ -89,7 +89,7 @@ fn a_page_binds_filters_then_count_then_offset() {
             Selected::Field("a"),
             Selected::Key {
                 field: "id",
-                as_text: false,
+                as_kept: false,
             },
         ],
         conditions: &[],

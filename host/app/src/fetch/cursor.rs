@@ -163,15 +163,16 @@ fn may_be_one(column: Option<&Column>, one: &Value, other: &Value) -> bool {
     folded(text).eq(folded(next)) || is_span()
 }
 
-/// Whether the source compares what is in this column otherwise than it comes. A file has texts for times, and of one time many; it has texts that
-/// are not UTF-8, which come as bytes, and bytes are greater than all texts.
+/// Declared types of columns of a file that have bytes where they come as such.
+const BYTES: [&str; 5] = ["blob", "binary", "byte", "uuid", "guid"];
+
+/// Whether the source compares what is in this column otherwise than it comes. A file has texts for times, and of one time many; and it has texts that
+/// are not UTF-8, in columns of any type and of none, which come as bytes, and bytes are greater than all texts.
 fn is_otherwise(dialect: Dialect, column: &Column) -> bool {
     match (dialect, column.kind) {
         (Dialect::Sqlite, ColumnKind::Bytes) => {
             let native = column.native.to_ascii_lowercase();
-            ["char", "clob", "text"]
-                .iter()
-                .any(|part| native.contains(part))
+            !BYTES.iter().any(|part| native.contains(part))
         }
         (Dialect::Sqlite, kind) => matches!(
             kind,

@@ -348,15 +348,15 @@ impl EndpointSnapshot {
             .collect();
         let mut keys = Vec::new();
         for order in order.iter().filter(|_| plan.dialect.pages_by_key()) {
-            let as_text = self.is_kept_as_text(learned, order.field);
+            let as_kept = self.is_read_otherwise(learned, order.field);
             let is_it = |column: &Selected<'_>| matches!(column, Selected::Field(name) if *name == order.field);
             match columns.iter().position(is_it) {
-                Some(place) if !as_text => keys.push(place),
+                Some(place) if !as_kept => keys.push(place),
                 _ => {
                     keys.push(columns.len());
                     columns.push(Selected::Key {
                         field: order.field,
-                        as_text,
+                        as_kept,
                     });
                 }
             }
@@ -401,8 +401,8 @@ impl EndpointSnapshot {
         )
     }
 
-    /// Dates and times of a SQLite file are texts, which sort as they are written and not as what they mean.
-    fn is_kept_as_text(&self, learned: Option<&Learned>, column: &str) -> bool {
+    /// Dates and times of a SQLite file are texts, or numbers, which sort as they are kept and not as what they are read as.
+    fn is_read_otherwise(&self, learned: Option<&Learned>, column: &str) -> bool {
         self.time_in_file(learned, column).is_some()
     }
 

@@ -52,8 +52,9 @@ pub enum Selected<'a> {
     /// A column of the order that is read only to know where the next page begins, under a name of our own.
     Key {
         field: &'a str,
-        /// As the text that the source keeps, where reading it as its declared type loses how it is written.
-        as_text: bool,
+        /// As the source keeps it, where reading it as its declared type loses how it is written. SQLite tells no type of what is computed, and
+        /// nothing is computed by a `+`: numbers among texts stay numbers, which sort before those.
+        as_kept: bool,
     },
 }
 
@@ -212,10 +213,10 @@ impl Writer<'_> {
         let columns = rows.columns.iter().enumerate();
         let columns = columns.map(|(place, column)| match column {
             Selected::Field(field) => self.dialect.quote(field),
-            Selected::Key { field, as_text } => {
-                let as_text = if *as_text { " || ''" } else { "" };
+            Selected::Key { field, as_kept } => {
+                let as_kept = if *as_kept { "+" } else { "" };
                 let name = self.dialect.quote(&key_name(place));
-                format!("{}{as_text} AS {name}", self.column(field))
+                format!("{as_kept}{} AS {name}", self.column(field))
             }
         });
         push_list(&mut text, ", ", columns);
