@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use souk_tests::{TestHost, guests};
 
+use crate::formats::Raw;
+
 /// The shell commands between the fences that follow `after`.
 fn commands(after: &str) -> String {
     let readme = include_str!("../../README.md");
@@ -161,6 +163,9 @@ async fn an_opaque_engine_sells_pages_and_insights() {
     let (_, next) = next.split_once('?').expect("a query");
     let (rows, _) = fetch(next).await;
     assert_eq!(rows, json!([{"who": "p3"}, {"who": "p4"}, {"who": "p5"}]));
+    let csv = format!("{path}?limit=2&fields=who,points");
+    let csv = Raw::get(&key, &csv, &[("accept", "text/csv")]).await;
+    assert_eq!(csv.text(), "who,points\r\np0,0\r\np1,1\r\n");
     let (rows, page) = fetch("start=7").await;
     assert_eq!(rows, json!([]), "{}", page.body);
 
@@ -181,8 +186,8 @@ async fn an_opaque_engine_sells_pages_and_insights() {
         "{}",
         chart.body
     );
-    // Four pages with rows, and a chart; the empty page is free.
-    assert_eq!(buyer.credits().await, (20 - 4 - 2, 0));
+    // Five pages with rows, and a chart; the empty page is free.
+    assert_eq!(buyer.credits().await, (20 - 5 - 2, 0));
 }
 
 /// Settings are held against the connector's schema when a connection is saved, all that is wrong at once; the schema is there to read.

@@ -95,12 +95,8 @@ fn published(
     if output.rows == 0 && output.columns.is_empty() {
         return Ok(Vec::new());
     }
-    let fields = endpoint.plan.fields.iter().enumerate();
-    let wanted = fields.filter(|(place, _)| {
-        let places = asked.shape.fields.as_ref();
-        places.is_none_or(|places| places.contains(place))
-    });
-    wanted.map(|(_, field)| placed(field, output)).collect()
+    let wanted = endpoint.wanted(&asked.shape).into_iter();
+    wanted.map(|field| placed(field, output)).collect()
 }
 
 /// Where the result has a field. Whoever buys knows it by the name that it is published under; its column's is the owner's, who may have hidden it

@@ -314,6 +314,18 @@ impl EndpointSnapshot {
         order
     }
 
+    /// The fields of a page of this shape, in the order in which they are wanted.
+    pub(crate) fn wanted(&self, shape: &Shape) -> Vec<&Field> {
+        let fields = &self.plan.fields;
+        match &shape.fields {
+            None => fields.iter().collect(),
+            Some(places) => places
+                .iter()
+                .filter_map(|place| fields.get(*place))
+                .collect(),
+        }
+    }
+
     /// The statement for a page of this shape, or for its like with a bound length.
     pub(crate) fn statement(&self, shape: &Shape, learned: Option<&Learned>) -> Arc<PageStatement> {
         let statements = &self.plan.statements;
@@ -322,13 +334,7 @@ impl EndpointSnapshot {
 
     fn write(&self, shape: &Shape, learned: Option<&Learned>) -> PageStatement {
         let plan = &self.plan;
-        let wanted: Vec<&Field> = match &shape.fields {
-            None => plan.fields.iter().collect(),
-            Some(places) => places
-                .iter()
-                .filter_map(|place| plan.fields.get(*place))
-                .collect(),
-        };
+        let wanted = self.wanted(shape);
         let filters = shape.conditions.iter();
         let conditions: Vec<Condition<'_>> = filters
             .filter_map(|chosen| {
