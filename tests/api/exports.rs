@@ -10,7 +10,7 @@ use socket2::SockRef;
 use souk_tests::process::free_port;
 use souk_tests::{Client, Company, PgCluster, TestHost};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::formats::{Raw, Sold, curl};
 use crate::pages::sqlite_file;
@@ -198,8 +198,7 @@ fn until_the_cut(client: &Client, path: &str, asks: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// What arrives of an export at a client to which it leaves in small pieces, until it is cut: as it is, or what can be unpacked of it. (HTTP/1.0, which
-/// knows no chunks.)
+/// What arrives of an export at a client to which it leaves in small pieces, until it is cut: as it is, or what can be unpacked of it.
 async fn in_small_pieces(client: &Client, path: &str, is_gzip: bool) -> String {
     let address = client.base_url.trim_start_matches("http://");
     let socket = TcpSocket::new_v4().expect("a socket");
@@ -215,19 +214,32 @@ async fn in_small_pieces(client: &Client, path: &str, is_gzip: bool) -> String {
         false => "",
     };
     let request =
-        format!("GET {path} HTTP/1.0\r\nhost: {address}\r\nx-api-key: {key}\r\n{asks}\r\n");
+        format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nx-api-key: {key}\r\n{asks}\r\n");
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut answer = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut answer).await {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let body = answer.split_off(head.expect("a head") + 4);
+    let body = joined(&answer[head.expect("a head") + 4..]);
     let body = match is_gzip {
         true => unpacked(&body),
         false => body,
     };
     String::from_utf8(body).expect("UTF-8")
+}
+
+/// The chunks of a body, the last one as far as it came.
+fn joined(mut body: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let Some(end) = body.windows(2).position(|two| two == b"\r\n") {
+        let size = std::str::from_utf8(&body[..end]).expect("a size");
+        let size = usize::from_str_radix(size, 16).expect("a size");
+        let chunk = &body[end + 2..];
+        all.extend_from_slice(&chunk[..size.min(chunk.len())]);
+        body = chunk.get(size + 2..).unwrap_or_default();
+    }
+    all
 }
 
 /// As much as there is of it.
@@ -237,6 +249,37 @@ fn unpacked(body: &[u8]) -> Vec<u8> {
     file.rewind().expect("from its beginning");
     let gzip = Command::new("gzip").args(["-dc"]).stdin(file).output();
     gzip.expect("gzip").stdout
+}
+
+/// What is answered to a client of HTTP/1.0, until the connection ends.
+async fn over_http_1_0(client: &Client, path: &str) -> String {
+    let address = client.base_url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let key = client.key.as_deref().unwrap_or_default();
+    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\nx-api-key: {key}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer).await;
+    read.expect("an answer");
+    answer
+}
+
+/// Where a body ends with its connection, a part would be taken for the whole: an export is refused there, and costs nothing, unless its last line says
+/// whether it is one.
+#[tokio::test]
+async fn an_export_is_not_cut_where_nobody_sees_it() {
+    let (seller, connection) = seller().await;
+    // Two of three pages can be paid.
+    let sold = Sold::new(&seller, &connection, definition(), 3, 6).await;
+    let export = format!("{}?export=true", sold.path);
+    let refused = over_http_1_0(&sold.feed, &export).await;
+    assert!(refused.starts_with("HTTP/1.0 400 "), "{refused}");
+    assert!(refused.contains("proxy_http_version"), "{refused}");
+    assert_eq!(sold.buyer.credits().await, (6, 0));
+    let told = over_http_1_0(&sold.feed, &format!("{export}&checkpoints=true")).await;
+    assert!(told.starts_with("HTTP/1.0 200 "), "{told}");
+    assert!(told.contains("\"complete\":false"), "{told}");
+    assert_eq!(sold.buyer.credits().await, (0, 0));
 }
 
 /// What was paid has left to its last byte before the connection is cut, in each coding, however large a page is and however early it is known that the

@@ -17,7 +17,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Version, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use serde_json::json;
@@ -60,6 +60,13 @@ pub async fn export<T>(
     if wanted.has_checkpoints && format != Format::JsonLines {
         let message = "only NDJSON has room for checkpoints";
         let error = FieldError::new("checkpoints", "conflict", message);
+        return Err(Problem::fields(INVALID_PARAMETER, vec![error]));
+    }
+    // A body there ends with its connection, whether that was cut or not.
+    if !wanted.has_checkpoints && raw.parts.version < Version::HTTP_11 {
+        let message = "a part of it could not be told from the whole over HTTP/1.0: ask by HTTP/1.1, all the way (nginx: proxy_http_version 1.1), \
+                       or for NDJSON with checkpoints=true";
+        let error = FieldError::new("export", "conflict", message);
         return Err(Problem::fields(INVALID_PARAMETER, vec![error]));
     }
     if wanted.choice.limit.is_none() {
