@@ -20,6 +20,7 @@ use crate::fields::Text;
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
 use axum::extract::Request;
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use souk_domain::parameters::integer;
 use souk_domain::time::{DAY, Timestamp};
@@ -114,16 +115,23 @@ impl Reader {
         }
     }
 
-    fn fill(&self, text: &str, values: &mut dyn Values) -> Result<(), Problem> {
+    fn fill(&self, query: &str, values: &mut dyn Values) -> Result<(), Problem> {
         let mut errors = Vec::new();
         let mut seen: u128 = 0;
         let (mut rest, mut repeated) = (Vec::new(), Vec::new());
-        for (place, (name, text)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
+        for (place, (name, text)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
             if place >= PARAMETERS_MAX {
                 return Err(Problem::parameter(
                     name,
                     format!("more than {PARAMETERS_MAX} query parameters"),
                 ));
+            }
+            // As this, bytes are read that are no text: something else would be looked for.
+            let is_doubtful = [&name, &text].iter().any(|it| it.contains('\u{fffd}'));
+            if is_doubtful && percent_decode_str(query).decode_utf8().is_err() {
+                let message = "must be UTF-8, percent-encoded";
+                errors.push(FieldError::new(name, "invalid", message));
+                continue;
             }
             let declared = self.params.iter().position(|param| param.name == name);
             if let Some(place) = declared.filter(|place| seen & (1 << place) != 0) {

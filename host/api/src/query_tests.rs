@@ -17,6 +17,15 @@ fn read<T: Parameters>(text: &str) -> Result<T, Problem> {
     Ok(request.extensions_mut().remove::<Query<T>>().unwrap().0)
 }
 
+/// The names of what is wrong.
+fn fields(problem: Problem) -> Vec<String> {
+    let (_, _, body) = problem.into_parts("req_1");
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let errors = body["error"]["details"]["errors"].as_array().unwrap();
+    let names = errors.iter().map(|error| error["field"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
 /// Valid values arrive typed; what is absent is absent.
 #[test]
 fn declared_parameters_are_typed() {
@@ -53,15 +62,19 @@ fn everything_wrong_is_named() {
         (problem.status().as_u16(), problem.code()),
         (400, "INVALID_PARAMETER")
     );
-    let (_, _, body) = problem.into_parts("req_1");
-    let body: Value = serde_json::from_slice(&body).unwrap();
-    let fields: Vec<_> = body["error"]["details"]["errors"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|error| error["field"].as_str().unwrap())
-        .collect();
-    assert_eq!(fields, ["per_page", "page", "nope", "sort_order"]);
+    assert_eq!(fields(problem), ["per_page", "page", "nope", "sort_order"]);
+}
+
+/// Bytes that are no text are none by any other name: whatever they are read as would be looked for, and paid.
+#[test]
+fn what_is_no_text_is_refused() {
+    let problem = read::<Open<Paging>>("team=%E9t%E9&page=2&%ff=1").err();
+    assert_eq!(fields(problem.unwrap()), ["team", "\u{fffd}"]);
+    let problem = read::<Wanted>("page=%ff").err();
+    assert_eq!(fields(problem.unwrap()), ["page"]);
+    // Which is a text itself.
+    let open: Open<Paging> = read("team=%EF%BF%BD").unwrap();
+    assert_eq!(open.rest, [("team".to_owned(), "\u{fffd}".to_owned())]);
 }
 
 /// A date is a whole day: it begins a period at its midnight and ends one at the next.
