@@ -133,6 +133,10 @@ impl Policy {
         if let Some(member) = self.releases_unit() {
             return Err(unit_released(member));
         }
+        // Nobody are fewer than so many, too. Who was told that there is no row would know of each one that is withheld that there is somebody.
+        if let (Some(privacy), 0) = (&self.privacy, output.rows) {
+            return Err(withheld(privacy));
+        }
         let rows = self.rows_that_may_leave(output)?;
         let mut json = Vec::with_capacity(64);
         let insight = match &self.kind {
@@ -208,19 +212,15 @@ impl Policy {
     }
 
     pub(crate) fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Cause> {
-        let Some(Privacy {
-            min_group_size,
-            privacy_unit_column,
-        }) = &self.privacy
-        else {
+        let Some(privacy) = &self.privacy else {
             return Ok((0..output.rows).collect());
         };
-        let Some(column) = output.column(privacy_unit_column) else {
-            return Err(Cause::no_column(privacy_unit_column));
+        let Some(column) = output.column(&privacy.privacy_unit_column) else {
+            return Err(Cause::no_column(&privacy.privacy_unit_column));
         };
         let large_enough = |cell: Cell<'_>| {
             cell.as_f64()
-                .is_some_and(|units| units >= f64::from(*min_group_size))
+                .is_some_and(|units| units >= f64::from(privacy.min_group_size))
         };
         let rows: Vec<usize> = output
             .cells(column)
@@ -229,9 +229,7 @@ impl Policy {
             .map(|(row, _)| row)
             .collect();
         if rows.is_empty() && output.rows > 0 {
-            return Err(Cause::Private {
-                min_group_size: *min_group_size,
-            });
+            return Err(withheld(privacy));
         }
         Ok(rows)
     }
@@ -272,6 +270,12 @@ impl Policy {
                 )))
             }
         }
+    }
+}
+
+fn withheld(privacy: &Privacy) -> Cause {
+    Cause::Private {
+        min_group_size: privacy.min_group_size,
     }
 }
 

@@ -196,6 +196,48 @@ async fn freshness_and_group_sizes_do_not_leave() {
     ));
 }
 
+/// Nobody, and too few: whoever asks is told the same of both, whatever the result is to be, and whether or not the source says columns without rows.
+#[test]
+fn nobody_is_told_as_too_few_are() {
+    let of = |units: &[i64]| {
+        let days = (0..units.len() as i32).collect();
+        let salaries = units.iter().map(|_| 60).collect();
+        output(
+            vec![
+                ("day", ColumnKind::Date, ColumnData::I32s(days)),
+                ("salary", ColumnKind::Int64, ColumnData::I64s(salaries)),
+                (
+                    "people",
+                    ColumnKind::Int64,
+                    ColumnData::I64s(units.to_vec()),
+                ),
+            ],
+            units.len() as u32,
+        )
+    };
+    for kind in [
+        ResultKind::Number,
+        ResultKind::String,
+        ResultKind::Chart(Visualization::default()),
+        ResultKind::Prediction(Prediction::default()),
+    ] {
+        let policy = Policy {
+            privacy: Some(Privacy {
+                min_group_size: 5,
+                privacy_unit_column: "people".to_owned(),
+            }),
+            ..policy(kind)
+        };
+        for found in [of(&[4]), of(&[0]), of(&[]), Output::default()] {
+            let told = policy.release(&found);
+            assert!(
+                matches!(told, Err(Cause::Private { min_group_size: 5 })),
+                "{told:?}"
+            );
+        }
+    }
+}
+
 /// When the newest of the rows was that privacy withholds is withheld, too.
 #[test]
 fn data_are_as_old_as_what_leaves() {
