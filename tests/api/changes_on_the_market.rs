@@ -510,3 +510,31 @@ async fn a_change_that_was_overtaken_is_not_saved() {
     assert_eq!(again.at("/data/source/table"), "slow");
     assert_eq!(stall.rows().await, rows);
 }
+
+/// A connection that is deleted while an asset is tested on it is not given to the asset, whose buyers go on with what was.
+#[tokio::test]
+async fn a_connection_that_is_deleted_meanwhile_takes_no_asset_along() {
+    let cluster = PgCluster::shared().await;
+    let slow = format!("CREATE VIEW slow AS SELECT price FROM goods, {GATED};");
+    let database = cluster.database(&format!("{GOODS} {slow}")).await;
+    let seller = host().await.company(&unique("stall")).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let other = seller.postgres(cluster, &database).await;
+    let stall = stall(seller, connection).await;
+
+    let gate = Gate::shut(cluster, &database).await;
+    let meanwhile = async {
+        gate.is_reached().await;
+        let other = stall.seller.path(&format!("/connections/{other}"));
+        stall.seller.client.delete(&other).await.expect(204);
+        gate.open().await;
+    };
+    let change = json!({"connection_id": other, "timeout_ms": 30_000,
+        "sql_logic": "SELECT sum(price) AS price FROM slow WHERE price >= :least"});
+    let (late, ()) = tokio::join!(stall.change(&stall.asset, change), meanwhile);
+    let late = late.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(late.at("/error/details/errors/0/field"), "connection_id");
+    let shown = stall.shown(&stall.asset).await;
+    assert_eq!(shown["connection_id"], stall.connection.as_str());
+    assert_eq!(stall.answer(json!({"least": 2})).await, 50);
+}

@@ -158,7 +158,7 @@ async fn delete_whole(
     id: &ConnectionId,
 ) -> Result<(), ConnectionError> {
     let deleted = app.db.write(async |tx| -> Result<_, ConnectionError> {
-        // The row is changed first: who creates a product on it meanwhile waits for this transaction.
+        // The row is changed first: who gives a product to it meanwhile locks it, and waits for this transaction.
         if !connections::delete(tx, company, id, app.clock.now()).await? {
             return Err(ConnectionError::NotFound);
         }

@@ -163,6 +163,23 @@ pub async fn get(
     row.as_ref().map(connection).transpose()
 }
 
+/// Keeps a connection from being deleted until the transaction ends. False: the company has none of this id.
+pub async fn lock(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<bool, StoreError> {
+    // An update that changes nothing locks the row on both backends.
+    let done = sqlx::query(
+        "UPDATE connections SET revision = revision WHERE company_id = $1 AND id = $2 AND deleted_at IS NULL",
+    )
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 static LIST: List = List::new(
     COLUMNS,
     "FROM connections c JOIN storage_engines e ON e.id = c.engine_id

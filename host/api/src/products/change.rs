@@ -45,6 +45,7 @@ pub async fn create<K: Offered>(
                 let message = format!("a company has at most {PRODUCTS_MAX} products, archived ones included: change one that is not sold");
                 return Err(Problem::of(CONFLICT, message));
             }
+            check::keep_connection(write, caller, &written.connection_id).await?;
             let inserted = products::insert(write, &id, company, &user, &written, now).await;
             is_taken = matches!(inserted, Err(StoreError::Conflict));
             if is_taken {
@@ -121,6 +122,10 @@ pub async fn update<K: Offered>(
             let (company, read_at) = (caller.company(), before.updated_at);
             let now = api.app().clock.now();
             let updated_at = later(read_at, now);
+            // The one that it has stays because of it.
+            if written.connection_id != before.written.connection_id {
+                check::keep_connection(write, caller, &written.connection_id).await?;
+            }
             let updated = products::update(write, company, id, read_at, &written, kept, updated_at);
             match updated.await {
                 Ok(true) => {}

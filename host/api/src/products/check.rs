@@ -9,7 +9,7 @@ use souk_app::products::{DEFAULT_TIMEOUT_MS, Speaks, TIMEOUT_MS_MAX, speaks};
 use souk_domain::ids::{ConnectionId, UserId};
 use souk_domain::slugs;
 use souk_domain::sql::SqlError;
-use souk_store::{AnyConnection, users};
+use souk_store::{AnyConnection, Write, connections, users};
 
 pub const NAME_CHARS_MAX: usize = 255;
 pub const TEXT_CHARS_MAX: usize = 5_000;
@@ -17,6 +17,7 @@ pub const LABEL_CHARS_MAX: usize = 100;
 /// A member of a definition that is JSON, as it is kept: pages of a hundred products are written, and thousands of products are in memory.
 const JSON_BYTES_MAX: usize = 64 << 10;
 const TIMEOUT_MS_MIN: i64 = 100;
+const NO_CONNECTION: &str = "the company has no such connection";
 
 /// What is wrong so far.
 #[derive(Default)]
@@ -133,12 +134,24 @@ pub async fn engine(
     match speaks(api.app(), &mut db, caller.company(), connection).await {
         Ok(speaks) => Ok(Some(speaks)),
         Err(Cause::NotFound) => {
-            let message = "the company has no such connection";
-            errors.add("connection_id", "unknown", message);
+            errors.add("connection_id", "unknown", NO_CONNECTION);
             Ok(None)
         }
         Err(error) => Err(not_found(error, "connection", connection.as_str())),
     }
+}
+
+/// Keeps the connection that a product is given to from being deleted until the transaction ends. It may have been since [`engine`] looked at it.
+pub async fn keep_connection(
+    write: &mut Write,
+    caller: &Caller,
+    connection: &ConnectionId,
+) -> Result<(), Problem> {
+    if connections::lock(write, caller.company(), connection).await? {
+        return Ok(());
+    }
+    let gone = FieldError::new("connection_id", "unknown", NO_CONNECTION);
+    Err(Problem::fields(VALIDATION_ERROR, vec![gone]))
 }
 
 /// The user that a new product belongs to: the body's, else the key's, else the company's first.
