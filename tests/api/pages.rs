@@ -427,6 +427,37 @@ async fn rows_that_tie_are_told_apart_or_counted() {
     }
 }
 
+/// Rows that are NULL in a column of the order which was NOT NULL when the endpoint was published are found from the next test on.
+#[tokio::test]
+async fn a_test_finds_what_may_be_null_since() {
+    let days = |declared: &str, first: &str| {
+        format!(
+            "CREATE TABLE days (id INTEGER PRIMARY KEY, day TEXT {declared}); INSERT INTO days VALUES (1, {first}), (2, 'b'), (3, 'c');"
+        )
+    };
+    let seller = host().await.company(&unique("chooser")).await;
+    let file = sqlite_file(&days("NOT NULL", "'a'")).await;
+    let connection = seller.sqlite("days.db", file).await;
+    let definition = json!({"slug": unique("days"), "source": {"table": "days"}, "fields": [{"name": "id"}], "order_by": ["-day"]});
+    let id = seller.endpoint(&connection, definition).await;
+    seller.publish(&id, 1).await;
+    let feed = Feed {
+        source: "sqlite",
+        seller,
+        connection,
+        id,
+    };
+    assert_eq!(feed.follow("fields=id", 1).await.0, [3, 2, 1]);
+
+    let nullable = sqlite_file(&days("", "NULL")).await;
+    let path = feed.seller.path("/files/days.db");
+    let replaced = feed.seller.client.put_bytes(&path, nullable).await;
+    assert!(replaced.status.is_success(), "{}", replaced.body);
+    let test = feed.seller.path(&format!("/endpoints/{}/test", feed.id));
+    feed.seller.client.get(&test).await.expect(200);
+    assert_eq!(feed.follow("fields=id", 1).await.0, [3, 2, 1]);
+}
+
 /// A statement is paged like a table, also by what it computes.
 #[tokio::test]
 async fn statements_are_paged_by_their_place() {

@@ -78,11 +78,13 @@ impl Learned {
         }
     }
 
-    /// Whether `other` says the same of which types the columns are, and of what can be done with them.
+    /// Whether `other` says the same of which types the columns are, and of what can be done with them. What may be NULL now, and might not be before, is
+    /// another one: pages that are read as before leave its rows out.
     pub(crate) fn has_types_of(&self, other: &Learned) -> bool {
         let same = |(one, other): (&LearnedColumn, &LearnedColumn)| {
             one.name == other.name
                 && one.is_of_type_of(other)
+                && (one.nullable, other.nullable) != (Some(false), Some(true))
                 && one.not_compared_by == other.not_compared_by
                 && one.not_sorted == other.not_sorted
         };
