@@ -72,3 +72,14 @@ pub struct AssetPrivacy {
     #[schema(min_length = 1, max_length = 128)]
     privacy_unit_column: String,
 }
+
+/// The privacy of an asset as it is shown.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub struct ShownPrivacy {
+    #[schema(value_type = i64, minimum = 1, maximum = 4294967295_i64)]
+    min_group_size: u32,
+    /// Absent for others than the owner.
+    #[schema(required = false, min_length = 1, max_length = 128)]
+    privacy_unit_column: String,
+}

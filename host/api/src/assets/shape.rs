@@ -1,6 +1,8 @@
 //! An asset as clients write and read it.
 
-use super::parts::{AssetParameter, AssetPrediction, AssetPrivacy, AssetVisualization};
+use super::parts::{
+    AssetParameter, AssetPrediction, AssetPrivacy, AssetVisualization, ShownPrivacy,
+};
 use super::save_schema::SavedSchema;
 use crate::money::Usd;
 use crate::money::usd;
@@ -133,10 +135,12 @@ pub struct AssetOut {
     pub unit: Option<String>,
     #[schema(value_type = Option<AssetVisualization>)]
     pub visualization: Value,
+    /// Without its columns for others than the owner.
     #[schema(value_type = Option<AssetPrediction>)]
     pub prediction: Value,
-    #[schema(value_type = Option<AssetPrivacy>)]
+    #[schema(value_type = Option<ShownPrivacy>)]
     pub privacy: Value,
+    /// `null` for others than the owner.
     pub freshness_column: Option<String>,
     #[schema(minimum = 0)]
     pub timeout_ms: i64,
@@ -237,6 +241,14 @@ impl Offered for AssetId {
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or(Value::Null)
         };
+        // Columns that no result has: what the source calls them is the owner's.
+        let without = |columns: &[&str], text: &Option<String>| {
+            let mut shown = stored(text);
+            if let (false, Some(members)) = (is_owner, shown.as_object_mut()) {
+                members.retain(|name, _| !columns.contains(&name.as_str()));
+            }
+            shown
+        };
         let source = |kind: SourceKind| {
             (is_owner && details.source_kind == kind).then(|| details.source.clone())
         };
@@ -252,8 +264,8 @@ impl Offered for AssetId {
             path: source(SourceKind::Path),
             parameters: serde_json::from_str(&details.parameters).unwrap_or_else(|_| json!([])),
             visualization: stored(&details.visualization),
-            prediction: stored(&details.prediction),
-            privacy: stored(&details.privacy),
+            prediction: without(&["time_column", "value_column"], &details.prediction),
+            privacy: without(&["privacy_unit_column"], &details.privacy),
             saved_schema: Value::Null,
             asset_type: details.asset_type.as_str(),
             name: written.name,
@@ -266,7 +278,7 @@ impl Offered for AssetId {
             tags: labels.tags,
             result_type: details.result_type.as_str(),
             unit: details.unit,
-            freshness_column: details.freshness_column,
+            freshness_column: details.freshness_column.filter(|_| is_owner),
             timeout_ms: written.timeout_ms,
             allow_ai_training: written.allow_ai_training,
             status: row.status.as_str(),

@@ -25,6 +25,36 @@ async fn named(world: &World, company: &Company, name: &str, sport: &str) -> Str
     asset.await
 }
 
+/// The columns that an asset is counted, continued and dated by leave with no result: what they are called is its owner's to know, however it is shown.
+#[tokio::test]
+async fn columns_that_never_leave_are_the_owners() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let privacy = json!({"min_group_size": 5, "privacy_unit_column": "ward_7"});
+    let prediction = json!({"time_column": "admitted_on", "value_column": "beds_7", "horizon": 3});
+    let asset = world.asset_with(&acme, |asset| {
+        asset.details.privacy = Some(privacy.to_string());
+        asset.details.prediction = Some(prediction.to_string());
+        asset.details.freshness_column = Some("synced_at".into());
+    });
+    let asset = asset.await;
+    let show = async |company: &Company| {
+        let path = company.path(&format!("/assets/{asset}"));
+        world.get(&company.key, &path).await.expect(200)
+    };
+    let (own, told) = (show(&acme).await, show(&buyer).await);
+    let found = search(&world, &buyer, "limit=1").await;
+    for shown in [told.at("/data"), found.at("/data/0")] {
+        assert_eq!(shown["id"], json!(asset));
+        assert_eq!(shown["privacy"], json!({"min_group_size": 5}));
+        assert_eq!(shown["prediction"], json!({"horizon": 3}));
+        assert_eq!(shown["freshness_column"], Value::Null);
+    }
+    assert_eq!(own.at("/data/privacy"), &privacy);
+    assert_eq!(own.at("/data/prediction"), &prediction);
+    assert_eq!(own.at("/data/freshness_column"), "synced_at");
+}
+
 /// Assets on sale and the own ones; what only an owner may see is absent from others'.
 #[tokio::test]
 async fn assets_are_searched() {
