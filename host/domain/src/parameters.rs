@@ -279,10 +279,20 @@ impl Parameter {
         self.kind
     }
 
+    /// Whether a call without it is refused.
+    pub fn is_required(&self) -> bool {
+        self.default.is_none() && !self.nullable
+    }
+
+    /// Whether a caller may give this value.
+    pub fn takes(&self, raw: &Raw<'_>) -> bool {
+        self.bind(Some(raw)).is_ok()
+    }
+
     /// A value that is within the bounds, for trying a product whose caller must choose one; `None`
     /// where the caller need not.
     pub fn example(&self) -> Option<Value> {
-        if self.default.is_some() || self.nullable {
+        if !self.is_required() {
             return None;
         }
         let mut allowed = self.allowed.iter();

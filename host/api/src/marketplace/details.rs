@@ -9,6 +9,7 @@ use souk_app::definition::{self, Field, Filter, Sorting};
 use souk_app::products::Learned;
 use souk_domain::ids::{AssetId, EndpointId};
 use souk_domain::money::Credits;
+use souk_domain::parameters::Parameter;
 use souk_domain::products::ProductStatus;
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
@@ -62,7 +63,7 @@ pub struct DetailsOut {
 struct ProductParameter {
     name: String,
     #[schema(value_type = words::ParameterType)]
-    r#type: String,
+    r#type: &'static str,
     /// A call without it is refused.
     required: bool,
     /// What it is in a call without it, of the type.
@@ -104,9 +105,8 @@ struct ProductOrder {
 impl DetailsOut {
     pub fn of_asset(product: ProductOut, price: Option<&Price>, row: Row<AssetId>) -> DetailsOut {
         let details = row.written.details;
-        let parameters: Vec<Value> = serde_json::from_str(&details.parameters).unwrap_or_default();
         DetailsOut {
-            parameters: Some(parameters.iter().filter_map(parameter).collect()),
+            parameters: Some(parameters(&details.parameters)),
             unit: details.unit,
             ..DetailsOut::new(product, price, row.status)
         }
@@ -163,27 +163,40 @@ impl DetailsOut {
     }
 }
 
-/// Out of what its seller wrote, which may have members that nobody knows.
-fn parameter(written: &Value) -> Option<ProductParameter> {
-    let text = |member: &str| written.get(member)?.as_str().map(str::to_owned);
+/// As calls are held against them, with the values as their seller wrote them.
+fn parameters(stored: &str) -> Vec<ProductParameter> {
+    let written: Value = serde_json::from_str(stored).unwrap_or_default();
+    let read = definition::saved_parameters(&written).unwrap_or_default();
+    let written = written.as_array().into_iter().flatten();
+    let both = read.iter().zip(written);
+    both.map(|(read, written)| parameter(read, written))
+        .collect()
+}
+
+/// `written` may have members that nobody knows, and values that no call may give.
+fn parameter(read: &Parameter, written: &Value) -> ProductParameter {
     let value = |member: &str| {
         written
             .get(member)
             .filter(|value| !value.is_null())
             .cloned()
     };
-    let default = value("default");
-    let is_asked = written.get("required").and_then(Value::as_bool);
     let allowed = written.get("enum").and_then(Value::as_array);
-    Some(ProductParameter {
-        name: text("name")?,
-        r#type: text("type")?,
-        required: default.is_none() && is_asked.unwrap_or(true),
-        default,
-        r#enum: allowed.filter(|values| !values.is_empty()).cloned(),
+    let allowed = allowed.filter(|values| !values.is_empty());
+    let taken = allowed.map(|values| {
+        let values = values.iter();
+        let taken = values.filter(|value| read.takes(&definition::raw(value)));
+        taken.cloned().collect()
+    });
+    ProductParameter {
+        name: read.name().to_owned(),
+        r#type: read.kind().word(),
+        required: read.is_required(),
+        default: value("default"),
+        r#enum: taken,
         minimum: value("minimum"),
         maximum: value("maximum"),
-    })
+    }
 }
 
 fn filter(filter: Filter, learned: &Learned) -> ProductFilter {

@@ -10,7 +10,8 @@ async fn shown(world: &World, reader: &Company, product: &str) -> Answer {
     world.get(&reader.key, &path).await.expect(200)
 }
 
-/// An asset shows its parameters with all that bounds them, and the unit of its result; nothing of its source, and not what its seller wrote beside.
+/// An asset shows its parameters with all that bounds them, and the unit of its result; nothing of its source, and not what its seller wrote beside. Of an
+/// `enum` from before it was held against the bounds it shows what a call may give.
 #[tokio::test]
 async fn an_asset_shows_how_it_is_called() {
     let world = World::new().await;
@@ -20,6 +21,7 @@ async fn an_asset_shows_how_it_is_called() {
             {"name": "season", "type": "integer", "minimum": 1900, "maximum": 2100, "remark": "of our archive"},
             {"name": "club", "type": "string", "required": true, "default": "Ajax", "enum": ["Ajax", "PSV"]},
             {"name": "since", "type": "date", "required": false},
+            {"name": "round", "type": "integer", "enum": [1, 2, 3], "maximum": 2},
         ]);
         asset.details.parameters = parameters.to_string();
         asset.details.unit = Some("goals".into());
@@ -33,6 +35,7 @@ async fn an_asset_shows_how_it_is_called() {
             {"name": "season", "type": "integer", "required": true, "default": null, "enum": null, "minimum": 1900, "maximum": 2100},
             {"name": "club", "type": "string", "required": false, "default": "Ajax", "enum": ["Ajax", "PSV"], "minimum": null, "maximum": null},
             {"name": "since", "type": "date", "required": false, "default": null, "enum": null, "minimum": null, "maximum": null},
+            {"name": "round", "type": "integer", "required": true, "default": null, "enum": [1, 2], "minimum": null, "maximum": 2},
         ])
     );
     assert_eq!(told.at("/data/unit"), "goals");
