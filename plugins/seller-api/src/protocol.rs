@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, ErrorClass, HttpFailure, Route, WireFault, time};
+use souk_sdk::{Error, ErrorClass, HttpFailure, Route, WireFault, http, time};
 
 /// A seller's answer is one insight; more than this is not one.
 pub const RESPONSE_BYTES_MAX: u64 = 1 << 20;
@@ -48,12 +48,11 @@ pub fn post(route: &Route, parameters: &str) -> Result<(String, Vec<u8>), Error>
             Ok(("/".to_owned(), body))
         }
         Route::Path(path) => {
-            let sound = path.starts_with('/')
-                && path
-                    .bytes()
-                    .all(|byte| byte.is_ascii_graphic() && byte != b'#');
+            // What a host does not send is the seller's mistake here: taken for the connector's it would end the session, and in the end the data connection.
+            let sound =
+                path.bytes().all(|byte| byte.is_ascii_graphic()) && http::led_to(path).is_ok();
             if !sound {
-                let message = "the asset's path must begin with `/` and be percent-encoded";
+                let message = "the asset's path must begin with `/`, be percent-encoded, and have no `.` or `..` between its slashes";
                 return Err(Error::configuration("bad_path", message));
             }
             Ok((path.clone(), params.get().as_bytes().to_vec()))
@@ -283,7 +282,19 @@ mod tests {
 
     #[test]
     fn a_path_that_is_none_is_the_sellers_to_change() {
-        for path in ["", "goals", "/a b", "/a\r\nX: y", "/a#b"] {
+        for path in [
+            "",
+            "goals",
+            "/a b",
+            "/a\r\nX: y",
+            "/a#b",
+            "/\u{e9}",
+            "/../secret",
+            "/a/%2E%2e/b",
+            "/.",
+            "/a\\b",
+            "/a<b>",
+        ] {
             let error = post(&Route::Path(path.to_owned()), "{}").unwrap_err();
             assert_eq!(error.class, ErrorClass::Configuration, "{path:?}");
         }
