@@ -88,6 +88,12 @@ pub(super) fn write(
     }
     drawn.sort_unstable();
     drawn.dedup();
+    if let Some(shared) = shared_name(&drawn, name) {
+        return Err(Cause::bad_answer_in(
+            "two columns that the chart draws have the same name: call one of them otherwise (AS)",
+            format!("it is \"{shared}\""),
+        ));
+    }
     let published: Vec<json::Field> = drawn
         .into_iter()
         .map(|index| json::Field::new(index, name(index)))
@@ -115,6 +121,17 @@ pub(super) fn write(
     write_rows(out, output, &published, rows);
     out.extend_from_slice(b"}}");
     Ok(())
+}
+
+/// The name that two of the columns have: a mark says each of its values by the name, and would say one of them only.
+fn shared_name<'a>(drawn: &[usize], name: impl Fn(usize) -> &'a str) -> Option<&'a str> {
+    drawn.iter().enumerate().find_map(|(place, index)| {
+        let shared = name(*index);
+        let mut before = drawn[..place].iter();
+        before
+            .any(|before| name(*before) == shared)
+            .then_some(shared)
+    })
 }
 
 /// How the values of a column are told apart: along an axis, or by colours.

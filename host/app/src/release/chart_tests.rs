@@ -30,6 +30,25 @@ fn sales() -> Output {
     output(columns, 1)
 }
 
+/// Two columns of one name are one value of a mark: which of them was drawn along both axes would be anybody's guess. Of columns that are not drawn nothing
+/// is said.
+#[test]
+fn columns_that_are_drawn_have_names_of_their_own() {
+    let numbers = |number| ColumnData::I64s(vec![number]);
+    let columns = vec![
+        ("n", ColumnKind::Text, texts(&["north"])),
+        ("n", ColumnKind::Int64, numbers(3)),
+        ("m", ColumnKind::Int64, numbers(4)),
+    ];
+    let output = output(columns, 1);
+    let chart = |member| policy(ResultKind::Chart(visualization(member)));
+    let (message, detail) = refused(&chart(json!({})), &output);
+    assert!(message.contains("the same name"), "{message}");
+    assert!(detail.contains("\"n\""), "{detail}");
+    let drawn = spec(visualization(json!({"x": "n", "y": "m"})), &output);
+    assert_eq!(drawn["data"]["values"][0], json!({"n": "north", "m": 4}));
+}
+
 /// What answers write in UTC is drawn in UTC, whatever clock the reader has: 1 April is no evening in March. What has no zone is not.
 #[test]
 fn dates_and_moments_are_drawn_in_utc() {
