@@ -458,6 +458,51 @@ async fn a_test_finds_what_may_be_null_since() {
     assert_eq!(feed.follow("fields=id", 1).await.0, [3, 2, 1]);
 }
 
+/// A table whose name another schema has, too, is neither sorted by that one's key nor taken to be without NULL because that one is. Where nothing but the
+/// key says the order, its seller is asked which one is meant.
+#[tokio::test]
+async fn a_name_that_several_schemas_have_is_not_mistaken() {
+    const DAYS: &str = "
+        CREATE SCHEMA archive;
+        CREATE TABLE archive.days (n INTEGER PRIMARY KEY, id INTEGER, day TEXT NOT NULL);
+        CREATE TABLE days (id INTEGER PRIMARY KEY, day TEXT, n INTEGER NOT NULL);
+        INSERT INTO days VALUES (1, NULL, 1), (2, 'b', 1), (3, NULL, 1), (4, 'c', 1);";
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("chooser")).await;
+    let connection = seller
+        .postgres(cluster, &cluster.database(DAYS).await)
+        .await;
+    let definition = |source: Value, order_by: Value| json!({"slug": unique("days"), "source": source, "fields": [{"name": "id"}], "order_by": order_by});
+    let unclear = definition(json!({"table": "days"}), json!([]));
+    let unclear = seller.endpoint(&connection, unclear).await;
+    let test = seller.path(&format!("/endpoints/{unclear}/test"));
+    let refused = seller.client.get(&test).await;
+    let refused = refused.expect_error(409, "INVALID_STATE");
+    let told = refused.text("/error/message");
+    assert!(told.contains("several tables \"days\""), "{told}");
+
+    for (source, order_by, expected) in [
+        (
+            json!({"schema": "public", "table": "days"}),
+            json!([]),
+            [1, 2, 3, 4],
+        ),
+        (json!({"table": "days"}), json!(["day", "id"]), [2, 4, 1, 3]),
+    ] {
+        let id = seller
+            .endpoint(&connection, definition(source, order_by))
+            .await;
+        seller.publish(&id, 1).await;
+        let feed = Feed {
+            source: "postgres",
+            seller: seller.clone(),
+            connection: connection.clone(),
+            id,
+        };
+        assert_eq!(feed.follow("fields=id", 1).await.0, expected);
+    }
+}
+
 /// A statement is paged like a table, also by what it computes.
 #[tokio::test]
 async fn statements_are_paged_by_their_place() {

@@ -64,6 +64,11 @@ pub enum Cause {
         "the source's catalog shows the connection's user no table \"{0}\": GET …/connections/{{connection_id}}/schema lists what there is"
     )]
     NoSuchTable(String),
+    /// In several schemas, with other keys. Which of them is read the source decides.
+    #[error(
+        "the source's catalog shows the connection's user several tables \"{0}\" with different primary keys: name the schema of yours in source, or in order_by columns that together tell all rows apart"
+    )]
+    SeveralTables(String),
     /// It was changed since its sample was taken, or never tested.
     #[error(
         "this product has no preview at the moment; it gets one when its seller tests or publishes it, unless what it answers then is larger than 64 KiB"
@@ -216,6 +221,9 @@ impl Cause {
         match self {
             Cause::NoSuchTable(_) => Some(
                 "the source does not show the table that is published here: tell the seller, whose test of it says which",
+            ),
+            Cause::SeveralTables(_) => Some(
+                "the source shows several tables where one is published here: tell the seller, whose test of it says which",
             ),
             Cause::NoSuchColumns(_) => Some(
                 "the source's result has not all columns that are needed here: tell the seller, whose test of it says which are missing",

@@ -185,6 +185,7 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause, owner: boo
         cause @ (Cause::NoPrice
         | Cause::NoOrder
         | Cause::NoSuchTable(_)
+        | Cause::SeveralTables(_)
         | Cause::NoSuchColumns(_)
         | Cause::Incomparable(_)) => Problem::state("unusable", cause.to_string()),
         Cause::InsufficientCredits {
@@ -316,8 +317,9 @@ mod tests {
     #[test]
     fn names_of_the_source_are_told_to_the_owner_alone() {
         let name = || "cost_2024".to_owned();
-        let causes: [fn(String) -> Cause; 3] = [
+        let causes: [fn(String) -> Cause; 4] = [
             Cause::NoSuchTable,
+            Cause::SeveralTables,
             |name| Cause::NoSuchColumns(vec![("order_by", name)]),
             |name| Cause::Incomparable(vec![("sorts", name, "point".to_owned())]),
         ];

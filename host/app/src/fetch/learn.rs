@@ -86,7 +86,10 @@ pub async fn learn(
             }));
         }
         if table.key.is_empty() && !is_ordered {
-            return Err(Cause::NoOrder);
+            return Err(match table.keys_differ {
+                true => Cause::SeveralTables(name.clone()),
+                false => Cause::NoOrder,
+            });
         }
     }
     let probe = async |rows: u32| {
@@ -238,11 +241,14 @@ async fn unknown_names(
     }
 }
 
-/// What a catalog says of the fields of its first table.
+/// What a catalog says of the fields of a table. Where it shows several of the name, in other schemas, only the source knows which of them is read: then
+/// what it says of all of them.
 #[derive(Debug, Default)]
 struct Table {
     /// Those of its primary key.
     key: Vec<String>,
+    /// The catalog shows several, which have other keys.
+    keys_differ: bool,
     /// Whether a field may be NULL, as far as it says; the first of a name counts.
     nullable: HashMap<String, Option<bool>>,
     /// The same by names in lower case.
@@ -250,34 +256,64 @@ struct Table {
 }
 
 impl Table {
-    /// Reads each row once: there may be many of them, and of columns that are looked for.
+    /// Reads each row once: there may be many of them, and of columns that are looked for. Those of a table follow each other.
     fn of(catalog: &Output) -> Result<Table, Cause> {
-        let [schema, field, nullable, key] = ["schema", "field", "nullable", "primary_key"]
-            .map(|name| catalog.column(name).unwrap_or(usize::MAX));
-        let first = catalog.cell(0, schema);
-        let mut table = Table::default();
+        let [schema, table, field, nullable, key] =
+            ["schema", "table", "field", "nullable", "primary_key"]
+                .map(|name| catalog.column(name).unwrap_or(usize::MAX));
+        let mut all: Option<Table> = None;
+        let mut one = Table::default();
+        let mut before = (catalog.cell(0, schema), catalog.cell(0, table));
         let mut key_bytes = 0;
-        for row in (0..catalog.rows).filter(|row| catalog.cell(*row, schema) == first) {
+        for row in 0..catalog.rows {
+            let here = (catalog.cell(row, schema), catalog.cell(row, table));
+            if here != before {
+                before = here;
+                key_bytes = 0;
+                all = Some(std::mem::take(&mut one).met(all));
+            }
             let name = catalog.cell(row, field);
             let Some(name) = name.as_str() else {
                 continue;
             };
             if catalog.cell(row, key).as_bool() == Some(true) {
                 key_bytes += name.len();
-                table.key.push(name.to_owned());
+                one.key.push(name.to_owned());
             }
-            if table.key.len() > KEY_FIELDS_MAX || key_bytes > KEY_BYTES_MAX {
+            if one.key.len() > KEY_FIELDS_MAX || key_bytes > KEY_BYTES_MAX {
                 return Err(Cause::bad_answer(format!(
                     "the table's primary key has more than {KEY_FIELDS_MAX} fields or {KEY_BYTES_MAX} bytes of names"
                 )));
             }
             let is_nullable = catalog.cell(row, nullable).as_bool();
             let folded = name.to_ascii_lowercase();
-            table.nullable.entry(name.to_owned()).or_insert(is_nullable);
-            let in_any_case = table.nullable_in_any_case.entry(folded);
+            one.nullable.entry(name.to_owned()).or_insert(is_nullable);
+            let in_any_case = one.nullable_in_any_case.entry(folded);
             in_any_case.or_insert(is_nullable);
         }
-        Ok(table)
+        Ok(one.met(all))
+    }
+
+    /// Leaves what is so of the others, too.
+    fn met(mut self, others: Option<Table>) -> Table {
+        let Some(others) = others else {
+            return self;
+        };
+        self.keys_differ = others.keys_differ || self.key != others.key;
+        if self.keys_differ {
+            self.key.clear();
+        }
+        let leave = |known: &mut HashMap<String, Option<bool>>,
+                     others: &HashMap<String, Option<bool>>| {
+            for (name, is_nullable) in known {
+                if others.get(name) != Some(&*is_nullable) {
+                    *is_nullable = None;
+                }
+            }
+        };
+        leave(&mut self.nullable, &others.nullable);
+        leave(&mut self.nullable_in_any_case, &others.nullable_in_any_case);
+        self
     }
 
     fn nullable(&self, name: &str) -> Option<bool> {
@@ -379,17 +415,15 @@ mod tests {
         }
     }
 
-    /// A field is found by its own name, else by that in another case, in the first table only; the first of several counts.
+    /// A field is found by its own name, else by that in another case; the first of several counts.
     #[test]
     fn fields_are_found_as_the_source_names_them() {
         let table = Table::of(&catalog(&[
             ("a", "ID", true, false),
             ("a", "id", false, true),
-            ("b", "id", true, false),
             ("a", "Name", false, true),
             ("a", "name", true, false),
             ("a", "name", false, false),
-            ("b", "elsewhere", false, true),
         ]))
         .unwrap();
         assert_eq!(table.key, ["id", "Name"]);
@@ -417,6 +451,42 @@ mod tests {
             learnt,
             [("id", Some(true)), ("NAME", Some(false)), ("x", None)]
         );
+    }
+
+    /// Which of several tables of one name is read only the source knows: what is so of all of them counts, whichever is shown first.
+    #[test]
+    fn of_several_tables_counts_what_is_so_of_all() {
+        let archive = [
+            ("archive", "id", false, true),
+            ("archive", "day", true, false),
+            ("archive", "team", false, false),
+            ("archive", "was", false, false),
+        ];
+        let public = [
+            ("public", "id", false, true),
+            ("public", "day", false, false),
+            ("public", "team", false, false),
+        ];
+        let stage = [
+            ("stage", "day", false, true),
+            ("stage", "id", true, false),
+            ("stage", "team", false, false),
+        ];
+        for shown in [
+            [&archive[..], &public[..]].concat(),
+            [&public[..], &archive[..]].concat(),
+        ] {
+            let table = Table::of(&catalog(&shown)).unwrap();
+            assert_eq!(table.key, ["id"]);
+            assert!(!table.keys_differ);
+            let told = ["id", "day", "team", "was"].map(|name| table.nullable(name));
+            assert_eq!(told, [Some(false), None, Some(false), None]);
+        }
+        let shown = [&archive[..], &stage[..], &public[..]].concat();
+        let table = Table::of(&catalog(&shown)).unwrap();
+        assert!(table.key.is_empty() && table.keys_differ);
+        let told = ["id", "day", "team"].map(|name| table.nullable(name));
+        assert_eq!(told, [None, None, Some(false)]);
     }
 
     /// As many columns and fields as a source may answer with take no longer than their number: each looked for among all would take seconds.
