@@ -29,6 +29,11 @@ use souk_store::prices::Price;
 use souk_store::products::{AssetDetails, Row, Tested, Written};
 use utoipa::ToSchema;
 
+/// What anybody may see of a parameter, and of how a chart is drawn.
+const OF_PARAMETERS: [&str; 7] = [
+    "name", "type", "required", "default", "enum", "minimum", "maximum",
+];
+const OF_CHARTS: [&str; 5] = ["mark", "x", "y", "series", "title"];
 /// Function names and paths of a seller's API.
 const FUNCTION_CHARS_MAX: usize = 1_000;
 
@@ -241,14 +246,20 @@ impl Offered for AssetId {
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or(Value::Null)
         };
-        // Columns that no result has: what the source calls them is the owner's.
-        let without = |columns: &[&str], text: &Option<String>| {
-            let mut shown = stored(text);
-            if let (false, Some(members)) = (is_owner, shown.as_object_mut()) {
-                members.retain(|name, _| !columns.contains(&name.as_str()));
+        // To others no columns that no result has, and nothing that its seller wrote beside what is documented.
+        let shown = |members: &[&str], text: &Option<String>| {
+            let mut json = stored(text);
+            if !is_owner {
+                keep(members, &mut json);
             }
-            shown
+            json
         };
+        let mut parameters: Value =
+            serde_json::from_str(&details.parameters).unwrap_or_else(|_| json!([]));
+        if !is_owner {
+            let parameters = parameters.as_array_mut().into_iter().flatten();
+            parameters.for_each(|parameter| keep(&OF_PARAMETERS, parameter));
+        }
         let source = |kind: SourceKind| {
             (is_owner && details.source_kind == kind).then(|| details.source.clone())
         };
@@ -262,10 +273,10 @@ impl Offered for AssetId {
             sql_logic: source(SourceKind::Sql),
             function_id: source(SourceKind::Function),
             path: source(SourceKind::Path),
-            parameters: serde_json::from_str(&details.parameters).unwrap_or_else(|_| json!([])),
-            visualization: stored(&details.visualization),
-            prediction: without(&["time_column", "value_column"], &details.prediction),
-            privacy: without(&["privacy_unit_column"], &details.privacy),
+            parameters,
+            visualization: shown(&OF_CHARTS, &details.visualization),
+            prediction: shown(&["frequency", "horizon", "level"], &details.prediction),
+            privacy: shown(&["min_group_size"], &details.privacy),
             saved_schema: Value::Null,
             asset_type: details.asset_type.as_str(),
             name: written.name,
@@ -440,6 +451,13 @@ impl AssetIn {
             allow_ai_training: self.allow_ai_training.unwrap_or(true),
             details,
         })
+    }
+}
+
+/// Leaves these members of an object.
+fn keep(members: &[&str], json: &mut Value) {
+    if let Some(object) = json.as_object_mut() {
+        object.retain(|name, _| members.contains(&name.as_str()));
     }
 }
 

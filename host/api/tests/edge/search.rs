@@ -25,14 +25,17 @@ async fn named(world: &World, company: &Company, name: &str, sport: &str) -> Str
     asset.await
 }
 
-/// The columns that an asset is counted, continued and dated by leave with no result: what they are called is its owner's to know, however it is shown.
+/// The columns that an asset is counted, continued and dated by leave with no result: what they are called is its owner's to know, however it is shown, and
+/// so is what its seller wrote beside.
 #[tokio::test]
 async fn columns_that_never_leave_are_the_owners() {
     let world = World::new().await;
     let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
     let privacy = json!({"min_group_size": 5, "privacy_unit_column": "ward_7"});
     let prediction = json!({"time_column": "admitted_on", "value_column": "beds_7", "horizon": 3});
+    let parameters = json!([{"name": "n", "type": "integer", "remark": "of our archive"}]);
     let asset = world.asset_with(&acme, |asset| {
+        asset.details.parameters = parameters.to_string();
         asset.details.privacy = Some(privacy.to_string());
         asset.details.prediction = Some(prediction.to_string());
         asset.details.freshness_column = Some("synced_at".into());
@@ -46,10 +49,13 @@ async fn columns_that_never_leave_are_the_owners() {
     let found = search(&world, &buyer, "limit=1").await;
     for shown in [told.at("/data"), found.at("/data/0")] {
         assert_eq!(shown["id"], json!(asset));
+        let known = json!([{"name": "n", "type": "integer"}]);
+        assert_eq!(shown["parameters"], known);
         assert_eq!(shown["privacy"], json!({"min_group_size": 5}));
         assert_eq!(shown["prediction"], json!({"horizon": 3}));
         assert_eq!(shown["freshness_column"], Value::Null);
     }
+    assert_eq!(own.at("/data/parameters"), &parameters);
     assert_eq!(own.at("/data/privacy"), &privacy);
     assert_eq!(own.at("/data/prediction"), &prediction);
     assert_eq!(own.at("/data/freshness_column"), "synced_at");
