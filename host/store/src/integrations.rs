@@ -100,13 +100,14 @@ pub async fn insert(write: &mut Write, integration: &Integration) -> Result<bool
     Ok(true)
 }
 
-/// Writes name, address, settings and credentials, if nobody else did since `integration.revision` was read; then nothing is known of it.
-/// `false`: somebody did, or it is gone.
+/// Writes name, address, settings and credentials, if nobody else did since `integration.revision` was read; then nothing is known of it, at another
+/// address not even what posts are called there. `false`: somebody did, or it is gone.
 pub async fn update(
     write: &mut Write,
     integration: &Integration,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    publications::forget_remote(write, integration).await?;
     let updated = sqlx::query(
         "UPDATE integrations
          SET name = $4, base_url = $5, config = $6, credentials = $7, revision = revision + 1, status = 'untested', last_tested_at = NULL,

@@ -46,6 +46,8 @@ pub struct Publication {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attempted {
     Published {
+        /// Of the integration, at which it was published: another one knows nothing of it.
+        base_url: String,
         remote_id: Option<String>,
         url: Option<String>,
     },
@@ -154,7 +156,8 @@ pub async fn claim(
 }
 
 /// Writes down what became of an attempt at `publication` as it was claimed, and lets go of the claim. What the platform calls the post is
-/// kept in any case; if somebody has asked anew meanwhile, the rest is left to the next attempt. `false`: the claim had ended.
+/// kept in any case, unless its integration has another address by now; if somebody has asked anew meanwhile, the rest is left to the next attempt.
+/// `false`: the claim had ended.
 pub async fn record(
     write: &mut Write,
     publication: &Publication,
@@ -169,7 +172,7 @@ pub async fn record(
         Attempted::GivenUp(error) => (State::GivenUp, None, Some(error)),
     };
     let (remote_id, url, published_at) = match attempted {
-        Attempted::Published { remote_id, url } => {
+        Attempted::Published { remote_id, url, .. } => {
             (remote_id.as_deref(), url.as_deref(), Some(now.micros()))
         }
         _ => (None, None, None),
@@ -195,7 +198,69 @@ pub async fn record(
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
-    Ok(recorded.rows_affected() == 1)
+    let is_written = recorded.rows_affected() == 1;
+    if is_written && let Attempted::Published { base_url, .. } = attempted {
+        forget_former(write, &publication.id, base_url).await?;
+    }
+    Ok(is_written)
+}
+
+/// Forgets what the platform calls a post if its integration has left the address at which it is called so. A statement of its own: the row is
+/// this transaction's by now, so that whoever moves the integration has either done so or comes to this row later ([`forget_remote`]).
+async fn forget_former(
+    write: &mut Write,
+    id: &PublicationId,
+    base_url: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE publications
+         SET remote_id = NULL
+         WHERE id = $1
+           AND EXISTS (SELECT 1
+                       FROM integrations
+                       WHERE integrations.id = publications.integration_id AND integrations.base_url <> $2)",
+    )
+    .bind(id.as_str())
+    .bind(base_url)
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// Forgets what the platform of an integration calls posts, if `integration`, as it is about to be written, has another address: at that one a number
+/// of before is nobody's, or somebody else's post.
+pub(crate) async fn forget_remote(
+    write: &mut Write,
+    integration: &Integration,
+) -> Result<(), StoreError> {
+    // All rows, those in flight too, which are written down after this one commits.
+    sqlx::query(
+        "UPDATE publications
+         SET remote_id = NULL
+         WHERE company_id = $1 AND integration_id = $2
+           AND EXISTS (SELECT 1
+                       FROM integrations
+                       WHERE integrations.id = $2 AND integrations.base_url <> $3 AND integrations.revision = $4)",
+    )
+    .bind(integration.company_id.as_str())
+    .bind(integration.id.as_str())
+    .bind(&integration.base_url)
+    .bind(integration.revision)
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// What the platform calls a post now. Whoever has read the address of the integration before reads nothing that was said at another one later.
+pub async fn remote_id(
+    db: &mut AnyConnection,
+    id: &PublicationId,
+) -> Result<Option<String>, StoreError> {
+    let row = sqlx::query("SELECT remote_id FROM publications WHERE id = $1")
+        .bind(id.as_str())
+        .fetch_optional(db)
+        .await?;
+    row.map_or(Ok(None), |row| row.text_opt("remote_id"))
 }
 
 /// Gives up what waits for an integration that is deleted. An attempt in flight ends by itself.

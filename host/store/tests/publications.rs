@@ -216,6 +216,7 @@ async fn a_publication_lives() {
         assert_eq!(claim(db, &waits, "b", later).await, None);
         let third = claim(db, &waits, "b", later.after(LEASE)).await.unwrap();
         let done = || Attempted::Published {
+            base_url: blog.integration.base_url.clone(),
             remote_id: Some("7".into()),
             url: Some("https://blog.example.com/7".into()),
         };
@@ -257,6 +258,62 @@ async fn a_publication_lives() {
     }
 }
 
+/// What a platform calls a post is forgotten when its integration gets another address, of an attempt in flight too, and kept when it gets other
+/// credentials: there the number would be somebody else's post.
+#[tokio::test]
+async fn what_a_former_address_calls_a_post_is_forgotten() {
+    for store in stores().await {
+        let blog = Blog::new(&store, "acme").await;
+        let (db, now) = (&store.db, db::now());
+        let post = blog.post(db).await;
+        let published_at = |base_url: &str| Attempted::Published {
+            base_url: base_url.to_owned(),
+            remote_id: Some("7".into()),
+            url: Some(format!("{base_url}/7")),
+        };
+        let (former, other) = ("https://blog.example.com", "https://other.example.com");
+        let publish = async |base_url: &str| {
+            let asked = blog.request(db, &post, now).await.unwrap();
+            let claimed = claim(db, &asked, "a", now).await.unwrap();
+            assert!(record(db, &claimed, "a", published_at(base_url)).await);
+        };
+        let change = async |base_url: &str, revision: i64| {
+            let changed = Integration {
+                base_url: base_url.to_owned(),
+                credentials: vec![4],
+                revision,
+                ..blog.integration.clone()
+            };
+            let updated =
+                db.write(async |write| integrations::update(write, &changed, db::now()).await);
+            updated.await.unwrap()
+        };
+        let known = async || {
+            let shown = only(db, &post).await;
+            let mut read = db.read().await.unwrap();
+            let remote_id = publications::remote_id(&mut read, &shown.id).await;
+            assert_eq!(remote_id.unwrap(), shown.remote_id, "{}", store.name);
+            shown.remote_id
+        };
+        publish(former).await;
+        assert!(change(former, 1).await);
+        assert_eq!(known().await.as_deref(), Some("7"), "{}", store.name);
+        assert!(!change(other, 1).await, "an older one overwrote a newer");
+        assert_eq!(known().await.as_deref(), Some("7"), "{}", store.name);
+        assert!(change(other, 2).await);
+        assert_eq!(known().await, None, "{}", store.name);
+        let shown = only(db, &post).await;
+        assert_eq!(shown.state, State::Published);
+        assert_eq!(shown.url, Some(format!("{former}/7")));
+
+        // One that began at the address of before ends after the change.
+        publish(former).await;
+        assert_eq!(known().await, None, "{}", store.name);
+        publish(other).await;
+        assert_eq!(known().await.as_deref(), Some("7"), "{}", store.name);
+    }
+}
+
 /// What a publisher says with a zero in it is written down without, on a server that would refuse it, too.
 #[tokio::test]
 async fn a_zero_in_a_text_refuses_nothing() {
@@ -271,6 +328,7 @@ async fn a_zero_in_a_text_refuses_nothing() {
         assert_eq!(only(db, &post).await.last_error.as_deref(), Some("down"));
         let claimed = claim(db, &asked, "a", now).await.unwrap();
         let done = Attempted::Published {
+            base_url: blog.integration.base_url.clone(),
             remote_id: Some("se\0ven".into()),
             url: Some("https://blog.example.com/\0seven".into()),
         };

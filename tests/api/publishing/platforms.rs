@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use souk_tests::platforms::{GHOST_KEY, SLACK_PATH};
+use souk_tests::platforms::{GHOST_KEY, SLACK_PATH, WORDPRESS_PASSWORD, WORDPRESS_USER};
 use souk_tests::{Instead, Platform, Raw, RawServer};
 
 use super::Author;
@@ -61,6 +61,43 @@ async fn wordpress_has_a_post_once() {
     assert_eq!(
         (posts.len(), &posts[0]["title"], &posts[0]["status"]),
         (1, &json!("Anew"), &json!("draft"))
+    );
+}
+
+/// At the address that its integration is moved to a post is made, and takes no other post's place that has its number there.
+#[tokio::test]
+async fn a_moved_integration_overwrites_nothing() {
+    let (author, other) = (Author::new("moves").await, Author::new("stays").await);
+    let (former, blog) = (Platform::wordpress().await, Platform::wordpress().await);
+    let theirs = other.wordpress(&blog.base_url()).await;
+    other.publish(&theirs).await;
+    let first = other.becomes(&theirs, "published").await;
+    let id = author.wordpress(&former.base_url()).await;
+    author.publish(&id).await;
+    let there = author.becomes(&id, "published").await;
+    assert_eq!(there["external_id"], first["external_id"]);
+    let moved = json!({
+        "config": {"base_url": blog.base_url()},
+        "credentials": {"username": WORDPRESS_USER, "application_password": WORDPRESS_PASSWORD}
+    });
+    let one = format!("{}/{id}", author.integrations());
+    author.company.client.patch(&one, moved).await.expect(200);
+    let known = author.publication(&id).await;
+    assert_eq!(
+        (&known["external_id"], &known["external_url"]),
+        (&Value::Null, &there["external_url"])
+    );
+    author.change_title("Moved").await;
+    author.publish(&id).await;
+    let there = author
+        .until(&id, |one| one["external_id"].is_string())
+        .await;
+    assert_eq!(there["external_id"], "2");
+    let posts = blog.posts();
+    let titles: Vec<_> = posts.iter().map(|post| &post["title"]).collect();
+    assert_eq!(
+        titles,
+        [&json!("Goals &amp; &lt;more&gt;"), &json!("Moved")]
     );
 }
 

@@ -14,7 +14,8 @@ pub const OPERATION: Operation = Operation::patch(
 .about("Integrations", "Change an integration")
 .notes(
     "Absent members keep their value. Another `config.base_url` needs the `credentials` again: stored ones are never sent to a server that \
-     they were not given for. What waits to be published goes where it leads now.",
+     they were not given for. What waits to be published goes where it leads now. What a former address called a post is forgotten: at the \
+     new one it is looked for, and made if it is not there.",
 )
 .needs(Role::DataEngineer, Permission::Write)
 .refuses(&[UNSAFE_URL, CONFLICT]);

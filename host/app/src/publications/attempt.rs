@@ -7,7 +7,7 @@ use souk_domain::markdown;
 use souk_domain::publications::retry_pause;
 use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Request, Visibility};
 use souk_store::posts::{self, Post};
-use souk_store::publications::{Attempted, Publication};
+use souk_store::publications::{self, Attempted, Publication};
 use souk_store::{StoreError, integrations};
 use url::Url;
 
@@ -33,7 +33,8 @@ struct Trouble {
 /// Attempts a claimed publication, whatever goes wrong.
 pub(super) async fn attempt(app: &App, publication: &Publication) -> Attempted {
     match publish(app, publication).await {
-        Ok(output) => Attempted::Published {
+        Ok((base_url, output)) => Attempted::Published {
+            base_url,
             remote_id: remote_id(check::text(&output, "remote_id")),
             url: address(check::text(&output, "url")),
         },
@@ -59,15 +60,18 @@ fn conclude(app: &App, publication: &Publication, trouble: Trouble) -> Attempted
     }
 }
 
-async fn publish(app: &App, publication: &Publication) -> Result<Output, Trouble> {
+/// At which address of the integration, and what was answered there.
+async fn publish(app: &App, publication: &Publication) -> Result<(String, Output), Trouble> {
     let (company, id) = (&publication.company_id, &publication.integration_id);
     // Within the attempt's time: what the store does not answer is not told as a platform that is silent.
     let found = app.db.ask(async |db| {
         let post = posts::get(db, company, &publication.post_id).await?;
         let integration = integrations::get(db, company, id).await?;
-        Ok((post, integration))
+        // After the address: a number of a former one would be somebody else's post there.
+        let remote_id = publications::remote_id(db, &publication.id).await?;
+        Ok((post, integration, remote_id))
     });
-    let (post, integration) = found.await.map_err(Trouble::of_store)?;
+    let (post, integration, remote_id) = found.await.map_err(Trouble::of_store)?;
     let gone = |what: &str| Trouble::lasting(format!("the {what} was deleted"));
     let post = post.ok_or_else(|| gone("post"))?;
     let integration = integration.ok_or_else(|| gone("integration"))?;
@@ -76,6 +80,7 @@ async fn publish(app: &App, publication: &Publication) -> Result<Output, Trouble
         .map_err(Trouble::of_source)?;
     let request = Request::Publish(Box::new(question(
         publication,
+        remote_id,
         post,
         app.clock.now().micros(),
     )));
@@ -83,15 +88,21 @@ async fn publish(app: &App, publication: &Publication) -> Result<Output, Trouble
         .sandbox
         .run(&source, request, Instant::now() + ATTEMPT_MAX)
         .await;
-    ran.map_err(|fault| Trouble::of_fault(&fault, &credentials))
+    let output = ran.map_err(|fault| Trouble::of_fault(&fault, &credentials))?;
+    Ok((integration.base_url, output))
 }
 
-fn question(publication: &Publication, post: Post, now: i64) -> souk_sandbox::Publication {
+fn question(
+    publication: &Publication,
+    remote_id: Option<String>,
+    post: Post,
+    now: i64,
+) -> souk_sandbox::Publication {
     let written = post.written;
     souk_sandbox::Publication {
         request_id: format!("{}-{}", publication.id, publication.requests),
         attempt: u32::try_from(publication.attempts).unwrap_or(u32::MAX),
-        remote_id: publication.remote_id.clone(),
+        remote_id,
         post: souk_sandbox::Post {
             id: post.id.to_string(),
             title: written.title,
