@@ -114,7 +114,8 @@ pub async fn request(
     from_row(&row).map(Some)
 }
 
-/// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one company.
+/// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one company. Nothing leaves for one that is
+/// suspended.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,
@@ -124,10 +125,12 @@ pub async fn due(
     leases::due(
         db,
         "SELECT id, company_id
-         FROM (SELECT id, company_id, next_attempt_at,
-                      ROW_NUMBER() OVER (PARTITION BY company_id ORDER BY next_attempt_at, id) AS turn
+         FROM (SELECT publications.id, publications.company_id, publications.next_attempt_at,
+                      ROW_NUMBER() OVER (PARTITION BY publications.company_id ORDER BY publications.next_attempt_at, publications.id) AS turn
                FROM publications
-               WHERE next_attempt_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)) AS waiting
+               JOIN companies ON companies.id = publications.company_id
+               WHERE publications.next_attempt_at <= $1 AND (publications.lease_until IS NULL OR publications.lease_until <= $1)
+                 AND companies.status = 'active') AS waiting
          WHERE turn <= $2
          ORDER BY turn, next_attempt_at, id
          LIMIT $3",

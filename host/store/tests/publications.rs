@@ -7,6 +7,7 @@ use souk_domain::ids::{CompanyId, IntegrationId, PostId, UserId};
 use souk_domain::integrations::{INTEGRATIONS_MAX, Texts};
 use souk_domain::publications::{State, WAITING_MAX};
 use souk_domain::time::Timestamp;
+use souk_store::companies::{self, CompanyStatus};
 use souk_store::integrations::{self, Integration, TestStatus};
 use souk_store::leases::Claim;
 use souk_store::posts::{self, Written};
@@ -404,6 +405,36 @@ async fn companies_take_turns() {
         let mut read = db.read().await.unwrap();
         let listed = publications::list(&mut read, &last.post_id, Part::first(1)).await;
         assert_eq!(listed.unwrap().1, 0);
+    }
+}
+
+/// What a suspended company has asked for waits until it is active again.
+#[tokio::test]
+async fn a_suspended_company_publishes_nothing() {
+    for store in stores().await {
+        let blog = Blog::new(&store, "acme").await;
+        let (db, now) = (&store.db, db::now());
+        let post = blog.post(db).await;
+        let asked = blog.request(db, &post, now).await.unwrap();
+        let due = async || {
+            let mut read = db.read().await.unwrap();
+            publications::due(&mut read, now, 4, 10).await.unwrap()
+        };
+        for status in [CompanyStatus::Suspended, CompanyStatus::Active] {
+            let set = db.write(async |write| -> Result<(), StoreError> {
+                let company = companies::get(write, &blog.company).await?;
+                let mut company = company.ok_or(StoreError::NotFound)?;
+                company.status = status;
+                companies::update(write, &company, now).await
+            });
+            set.await.unwrap();
+            let found: Vec<_> = due().await.into_iter().map(|one| one.id).collect();
+            let expected = match status {
+                CompanyStatus::Active => vec![asked.id.clone()],
+                CompanyStatus::Suspended => Vec::new(),
+            };
+            assert_eq!(found, expected, "{}", store.name);
+        }
     }
 }
 

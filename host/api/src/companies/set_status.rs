@@ -15,8 +15,8 @@ pub const OPERATION: Operation = Operation::put("set_company_status", "/admin/co
     .notes(
         "Platform staff only. From the next request on, the keys and sessions of a company that is `suspended` are refused (403 `COMPANY_SUSPENDED`). \
          Its products are neither found nor sold, and are not run for those who have bought them either (409 `SELLER_SUSPENDED`, free of charge); its \
-         posts are not read, and its alerts not evaluated. Nothing is lost: with `active` all is as it was. `reason` is for the audit log, which has who \
-         did it. The platform's own company is always active (409 `CONFLICT`).",
+         posts are neither read nor published elsewhere, and its alerts not evaluated. Nothing is lost: with `active` all is as it was. `reason` \
+         is for the audit log, which has who did it. The platform's own company is always active (409 `CONFLICT`).",
     )
     .needs(Role::SuperAdmin, Permission::Write)
     .refuses(&[COMPANY_NOT_FOUND, CONFLICT]);
