@@ -186,7 +186,7 @@ pub(crate) async fn keys_joined<T>(
     fetch(db, &texts, part, bind, read).await
 }
 
-/// The same where it is known already how many there are in all.
+/// The same where it is known already how many there are in all. A row that was not counted is on its page all the same, and counts there.
 pub(crate) async fn keys_joined_of<T>(
     db: &mut AnyConnection,
     found: (&str, &str, &str),
@@ -197,7 +197,12 @@ pub(crate) async fn keys_joined_of<T>(
     read: impl Fn(&AnyRow) -> Result<T, StoreError>,
 ) -> Result<Listed<T>, StoreError> {
     let text = joined(found, ordered, parameters);
-    rows(db, text, (part, total), bind, read).await
+    let (listed, _) = rows(db, text, (part, i64::MAX), bind, read).await?;
+    let seen = match listed.len() {
+        0 => 0,
+        count => part.offset + count as i64,
+    };
+    Ok((listed, total.max(seen)))
 }
 
 fn joined(

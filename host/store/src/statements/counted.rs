@@ -138,17 +138,26 @@ struct OfHour {
     lines: i64,
 }
 
-/// Counts the lines of the next hours that are over, a day of them at most. `false`: they are all counted.
+/// Counts the lines of the next hours that are over, a day of them at most, or lets go of hours that are not over yet. `false`: those that are over
+/// are all counted.
 pub async fn count(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
+    let over = hour_of(now.before(COMMITTED_WITHIN));
     let mut read = db.read().await?;
     let first = match until(&mut read).await? {
         Some(until) => until,
         None => match first_at(&mut read).await? {
-            Some(first) => hour_of(first),
+            Some(first) => hour_of(first).min(over),
             None => return Ok(false),
         },
     };
-    let last = hour_of(now.before(COMMITTED_WITHIN)).min(first.after(DAY));
+    if first > over {
+        // By a clock that was ahead: these hours go on, and are counted once they are over.
+        drop(read);
+        db.write(async |write| counted_until(write, over).await)
+            .await?;
+        return Ok(false);
+    }
+    let last = over.min(first.after(DAY));
     if last <= first {
         return Ok(false);
     }

@@ -4,7 +4,7 @@ use crate::support::{Market, assert_settled, grant, market, mature, stores};
 use souk_domain::ids::{AssetId, CompanyId, KeyId};
 use souk_domain::money::UsdCents;
 use souk_domain::products::Product;
-use souk_domain::time::{HOUR, Timestamp};
+use souk_domain::time::{DAY, HOUR, Timestamp};
 use souk_store::payouts::{self, Method, PayoutStatus};
 use souk_store::refunds::refund;
 use souk_store::statements::{self, LineFilter, LineType, ListError, counted};
@@ -256,6 +256,38 @@ async fn every_line_is_counted_and_on_its_page() {
         assert!(!counted::count(db, now).await.unwrap(), "{}", store.name);
         assert_eq!(counted_hours(db).await, hours);
         assert_eq!(check(db, &first.buyer, &all).await, before + 1);
+    }
+}
+
+/// Hours that a clock which was ahead has counted go on: no line is missing on its page, and they are counted anew when they are over.
+#[tokio::test]
+async fn a_clock_that_was_ahead_hides_no_line() {
+    for store in stores().await {
+        let db = &store.db;
+        let teller = Teller::open(db).await.unwrap();
+        let market = market(db, 100).await;
+        market.charge(&teller, 4).await;
+        teller.flush().await;
+        let now = db::now();
+        while counted::count(db, now.after(DAY * 3)).await.unwrap() {}
+        market.charge(&teller, 5).await;
+        teller.flush().await;
+        let (buyer, all) = (&market.buyer, LineFilter::default());
+        let listed = async |part: Part| {
+            let mut read = db.snapshot().await.unwrap();
+            let listed = statements::list(&mut read, buyer, &all, part).await;
+            let (lines, total) = listed.unwrap();
+            (lines.len(), total)
+        };
+        // What was granted, and two charges.
+        for (limit, offset, expected) in [(10, 0, (3, 3)), (1, 2, (1, 3))] {
+            let found = listed(Part::new(limit, offset)).await;
+            assert_eq!(found, expected, "{} {offset}", store.name);
+        }
+        for counted_at in [now, now.after(HOUR * 3)] {
+            while counted::count(db, counted_at).await.unwrap() {}
+            assert_eq!(check(db, buyer, &all).await, 3, "{}", store.name);
+        }
     }
 }
 
