@@ -40,7 +40,7 @@ pub struct CustomersOut {
     returning_customers: i64,
     #[schema(minimum = 0)]
     churned_customers: i64,
-    /// The ten that spent most.
+    /// The ten customers that spent most.
     top_customers: Vec<CustomerOut>,
     /// Ascending, without gaps.
     customers_by_day: Vec<CustomerDay>,
@@ -103,6 +103,7 @@ pub async fn customer_analytics(
         churned_customers: customers.churned,
         top_customers: buyers
             .into_iter()
+            .filter(|buyer| buyer.sold.succeeded() > 0)
             .take(TOP_CUSTOMERS)
             .map(CustomerOut::from)
             .collect(),

@@ -199,6 +199,25 @@ async fn what_others_do_wrong_is_not_held_against_a_product() {
     assert_eq!(stats, [json!(5), json!(66)]);
 }
 
+/// Whoever has only failed is no customer, nor among those that spent most.
+#[tokio::test]
+async fn who_got_nothing_is_no_customer() {
+    let world = World::new().await;
+    let seller = world.company("seller").await;
+    let (buyer, other) = (world.company("buyer").await, world.company("other").await);
+    let product = Product::Asset(AssetId::parse(&world.asset(&seller).await).unwrap());
+    for (by, blame) in [(&buyer, None), (&other, Some("source"))] {
+        request(&world, &seller, by, &product, blame).await;
+    }
+    let path = seller.path("/customer-analytics?period=week");
+    let shown = world.get(&seller.key, &path).await.expect(200);
+    assert_eq!(shown.at("/data/total_customers"), 1);
+    assert_eq!(
+        shown.at("/data/top_customers"),
+        &json!([{"company_id": buyer.id, "name": "buyer", "credits_spent": 0, "executions": 1}])
+    );
+}
+
 /// Figures of an own product are nobody else's; public ones are of what is on sale.
 #[tokio::test]
 async fn statistics_are_the_owners_and_public_ones_of_what_is_on_sale() {
