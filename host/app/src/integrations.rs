@@ -206,7 +206,7 @@ pub(crate) async fn source(
     let base_url = &integration.base_url;
     // A name may lead elsewhere than when it was saved, and what is not encrypted stays with whom the operator has named.
     if base_url.starts_with("http:") {
-        prepare::check_address(app, base_url).await?;
+        prepare::check_again(app, base_url).await?;
     }
     let revision = u64::try_from(integration.revision).unwrap_or_default();
     let id = integration.id.to_string();

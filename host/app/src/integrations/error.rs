@@ -14,6 +14,9 @@ pub enum IntegrationError {
     /// The address is none that this host sends to.
     #[error("{0}")]
     UnsafeAddress(String),
+    /// Nobody says at the moment where its address leads.
+    #[error("{0}")]
+    UnknownAddress(String),
     #[error("the company has as many integrations as it may have")]
     TooMany,
     #[error("the integration was changed at the same time; read it again and repeat the change")]

@@ -148,7 +148,9 @@ impl Trouble {
     fn of_source(error: IntegrationError) -> Trouble {
         match error {
             IntegrationError::Store(error) => Trouble::of_store(error),
-            error @ IntegrationError::NoPublisher(_) => Trouble::passing(error.to_string()),
+            error @ (IntegrationError::NoPublisher(_) | IntegrationError::UnknownAddress(_)) => {
+                Trouble::passing(error.to_string())
+            }
             error => Trouble::lasting(error.to_string()),
         }
     }
@@ -217,6 +219,14 @@ mod tests {
         ] {
             assert_eq!(passes(&Fault::new(blame, kind, "x")), expected, "{kind:?}");
         }
+    }
+
+    /// An address that nobody knows at the moment is tried again, one that is not sent to is not.
+    #[test]
+    fn an_address_may_be_known_later() {
+        let of = |error: IntegrationError| Trouble::of_source(error).passes;
+        assert!(of(IntegrationError::UnknownAddress("x".into())));
+        assert!(!of(IntegrationError::UnsafeAddress("x".into())));
     }
 
     /// Nobody is led where a platform should not lead anybody.
