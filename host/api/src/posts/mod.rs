@@ -20,7 +20,7 @@ use souk_domain::ids::{AssetId, PostId};
 use souk_domain::posts::POSTS_MAX;
 use souk_domain::products::{Product, ProductStatus};
 use souk_store::posts::{self, Post, Saved};
-use souk_store::{AnyConnection, products};
+use souk_store::{AnyConnection, companies, products};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -56,6 +56,7 @@ async fn set_published(
 ) -> Result<Data<PostOut>, Problem> {
     api.db()
         .write(async |write| {
+            companies::lock(write, caller.company()).await?;
             find(write, caller, id).await?;
             posts::set_published(write, id, is_published, caller.now()).await?;
             Ok(Data(PostOut::own(find(write, caller, id).await?)))

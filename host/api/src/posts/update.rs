@@ -8,7 +8,7 @@ use serde::Deserialize;
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, PostId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::posts;
+use souk_store::{companies, posts};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation =
@@ -67,6 +67,8 @@ pub async fn update_post(
     };
     api.db()
         .write(async |write| {
+            // What is read here is written again: of two changes at once one would undo the other.
+            companies::lock(write, caller.company()).await?;
             let before = find(write, &caller, &id).await?;
             let (mut written, mut wrong) = (before.written.clone(), FieldErrors::default());
             given.over(&mut written, &mut wrong);

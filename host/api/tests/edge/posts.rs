@@ -23,6 +23,29 @@ async fn titles(world: &World, key: &str, path: &str) -> Vec<String> {
     items.iter().map(title).collect()
 }
 
+/// Two changes at the same time are both there, also where several hosts write.
+#[tokio::test]
+async fn changes_at_the_same_time_are_both_there() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let (key, path) = (acme.key.as_str(), acme.path("/posts"));
+    let body = json!({"title": "t", "body_markdown": "x"});
+    let made = world.post(key, &path, body).await.expect(201);
+    let one = format!("{path}/{}", made.text("/data/id"));
+    for round in 0..8 {
+        let (title, summary) = (format!("title {round}"), format!("summary {round}"));
+        let (titled, summed) = tokio::join!(
+            world.patch(key, &one, json!({"title": title})),
+            world.patch(key, &one, json!({"summary": summary})),
+        );
+        titled.expect(200);
+        summed.expect(200);
+        let shown = world.get(key, &one).await.expect(200);
+        assert_eq!(shown.text("/data/title"), title);
+        assert_eq!(shown.text("/data/summary"), summary);
+    }
+}
+
 /// A post is written, changed, published, read by anybody, taken back, and gone when it is deleted.
 #[tokio::test]
 async fn a_post_lives() {
