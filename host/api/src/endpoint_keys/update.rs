@@ -9,7 +9,7 @@ use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
-use souk_store::keys;
+use souk_store::{companies, keys};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch(
@@ -53,6 +53,7 @@ pub async fn update_endpoint_key(
     errors.or(()).map_err(invalid)?;
     api.db()
         .write(async |write| {
+            companies::lock(write, caller.company()).await?;
             find(write, caller.company(), &endpoint).await?;
             let mut key = find_key(write, &caller, &endpoint, &id).await?;
             let expires_at = match body.expires_at {

@@ -5,7 +5,7 @@ use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, FavoriteId, UserId};
-use souk_store::favorites;
+use souk_store::{companies, favorites};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch(
@@ -52,6 +52,7 @@ pub async fn update_favorite(
     api.db()
         .write(async |write| {
             check_may_mark(&caller, &user)?;
+            companies::lock(write, caller.company()).await?;
             let mut favorite = find(write, &caller, &user, &id).await?;
             favorite.category = category.unwrap_or(favorite.category);
             favorite.note = note.unwrap_or(favorite.note);

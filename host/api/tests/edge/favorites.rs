@@ -105,6 +105,29 @@ async fn a_favorite_lives() {
     assert_eq!(ids(&world, &acme, "").await, [second]);
 }
 
+/// Two changes at the same time are both there, also where several hosts write.
+#[tokio::test]
+async fn changes_at_the_same_time_are_both_there() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let asset = world.asset(&acme).await;
+    let made = mark(&world, &acme, json!({"asset_id": asset})).await;
+    let id = made.expect(201).text("/data/id");
+    let one = path(&acme, &format!("/{id}"));
+    for round in 0..8 {
+        let (category, note) = (format!("category {round}"), format!("note {round}"));
+        let (moved, noted) = tokio::join!(
+            world.patch(&acme.key, &one, json!({"category": category})),
+            world.patch(&acme.key, &one, json!({"note": note})),
+        );
+        moved.expect(200);
+        noted.expect(200);
+        let shown = world.get(&acme.key, &one).await.expect(200);
+        assert_eq!(shown.text("/data/category"), category);
+        assert_eq!(shown.text("/data/note"), note);
+    }
+}
+
 /// What is wrong is named, all of it; what a company may not see is no product, and another's users are nobody.
 #[tokio::test]
 async fn what_is_no_favorite_is_refused() {

@@ -108,3 +108,26 @@ async fn endpoint_keys_are_managed_with_role_3() {
     let path = acme.path(&format!("/api-keys/{}", rotated.text("/data/id")));
     world.delete(engineer, &path).await.expect(204);
 }
+
+/// Two changes at the same time are both there, also where several hosts write.
+#[tokio::test]
+async fn changes_at_the_same_time_are_both_there() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let endpoint = world.endpoint(&acme).await;
+    let keys = acme.path(&format!("/endpoints/{endpoint}/keys"));
+    let made = world.post(&acme.key, &keys, json!({"name": "a"})).await;
+    let one = format!("{keys}/{}", made.expect(201).text("/data/id"));
+    for round in 1..8 {
+        let name = format!("name {round}");
+        let (named, limited) = tokio::join!(
+            world.patch(&acme.key, &one, json!({"name": name})),
+            world.patch(&acme.key, &one, json!({"rate_limit": round})),
+        );
+        named.expect(200);
+        limited.expect(200);
+        let shown = world.get(&acme.key, &keys).await.expect(200);
+        assert_eq!(shown.text("/data/0/name"), name);
+        assert_eq!(shown.at("/data/0/rate_limit"), round);
+    }
+}
