@@ -7,7 +7,7 @@ use souk_sdk::{Error, HttpResponse};
 /// Of a platform's own words, so much is kept.
 const TEXT_CHARS_MAX: usize = 300;
 /// A longer pause than this is not waited for on a platform's word.
-const RETRY_AFTER_MAX_S: u64 = 86_400;
+const RETRY_AFTER_MAX_MS: u64 = 86_400_000;
 /// Addresses of posts; longer ones are not kept.
 const URL_BYTES_MAX: usize = 2_000;
 /// What a platform calls a post; longer ones are not kept.
@@ -52,8 +52,10 @@ pub fn refusal(response: &HttpResponse, secrets: &[&str]) -> Error {
         None => error,
     };
     let error = error.source_code(status.to_string());
-    match retry_after_ms(response) {
-        Some(ms) if status == 429 || status >= 500 => error.retry_after_ms(ms),
+    match response.retry_after_ms() {
+        Some(ms) if status == 429 || status >= 500 => {
+            error.retry_after_ms(ms.min(RETRY_AFTER_MAX_MS))
+        }
         _ => error,
     }
 }
@@ -85,11 +87,6 @@ pub fn remote_id(value: &Value) -> Option<String> {
     };
     let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
     (is_plain && (1..=REMOTE_ID_BYTES_MAX).contains(&text.len())).then_some(text)
-}
-
-fn retry_after_ms(response: &HttpResponse) -> Option<u64> {
-    let seconds: u64 = response.header("retry-after")?.trim().parse().ok()?;
-    Some(seconds.min(RETRY_AFTER_MAX_S) * 1_000)
 }
 
 /// The platform's own words, cut, in one line, without what was sent to it in confidence. A page of HTML says nothing to anybody.
@@ -152,6 +149,30 @@ mod tests {
             let error = refusal(&response(status, "{}"), &[]);
             assert_eq!(error.class, class, "{status}");
             assert_eq!(error.retry_after_ms, waits.then_some(7_000), "{status}");
+        }
+    }
+
+    /// A pause may be a date, which counts from the platform's own clock; the longest is a day.
+    #[test]
+    fn a_pause_may_be_a_date() {
+        for (retry, expected) in [
+            ("Sun, 06 Nov 1994 08:49:40 GMT", Some(3_000)),
+            ("Tue, 06 Dec 1994 08:49:37 GMT", Some(RETRY_AFTER_MAX_MS)),
+            ("999999999999", Some(RETRY_AFTER_MAX_MS)),
+            ("soon", None),
+        ] {
+            let header = |name: &str, value: &str| Header {
+                name: name.into(),
+                value: value.into(),
+            };
+            let busy = HttpResponse {
+                headers: vec![
+                    header("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                    header("retry-after", retry),
+                ],
+                ..response(503, "{}")
+            };
+            assert_eq!(refusal(&busy, &[]).retry_after_ms, expected, "{retry}");
         }
     }
 
