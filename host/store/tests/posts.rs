@@ -69,6 +69,41 @@ async fn texts_are_found_literally() {
     }
 }
 
+/// A tag is what was written, whole and in its own case.
+#[tokio::test]
+async fn a_tag_is_found_as_it_was_written() {
+    for store in stores().await {
+        let (db, acme) = (&store.db, support::company(&store.db, "acme").await);
+        let id = publish(db, &acme, "one", "Goals", "").await;
+        let written = Written {
+            title: "Goals".into(),
+            slug: "one".into(),
+            summary: String::new(),
+            body_markdown: "x".into(),
+            cover_image_url: None,
+            tags: vec!["goals".into(), "a \"b\"".into()],
+            asset_ids: Vec::new(),
+        };
+        let tagged = db.write(async |write| posts::update(write, &id, &written, db::now()).await);
+        assert_eq!(tagged.await.unwrap(), Saved::Done);
+        for (tag, expected) in [
+            ("goals", 1),
+            ("a \"b\"", 1),
+            ("Goals", 0),
+            ("goal", 0),
+            ("b", 0),
+        ] {
+            let filter = Filter {
+                tag: Some(tag),
+                ..Filter::default()
+            };
+            let mut read = db.read().await.unwrap();
+            let listed = posts::list_published(&mut read, None, filter, Part::first(10)).await;
+            assert_eq!(listed.unwrap().1, expected, "{} {tag}", store.name);
+        }
+    }
+}
+
 /// What nearly is in a text everywhere is looked for about as fast as what is nowhere in it: LIKE took some fifty times as long.
 #[tokio::test]
 async fn a_text_that_is_nearly_everywhere_is_no_dearer() {
