@@ -234,7 +234,7 @@ async fn mariadb_answers_tpch_to_the_last_digit() {
     let connection = seller.mariadb(server, &database).await;
     let native = async |sql: &str| {
         // Each column a row of its own says what it is called.
-        let text = server.admin(&format!("USE {database}; CREATE OR REPLACE TEMPORARY TABLE told AS SELECT * FROM ({sql}) AS t LIMIT 0; SHOW COLUMNS FROM told; SELECT '--'; {sql};"));
+        let text = server.admin(&format!("USE {database}; DROP TEMPORARY TABLE IF EXISTS told; CREATE TEMPORARY TABLE told AS SELECT * FROM ({sql}) AS t LIMIT 0; SHOW COLUMNS FROM told; SELECT '--'; {sql};"));
         let (columns, rows) = text.split_once("--").expect("both");
         let columns = columns
             .lines()
