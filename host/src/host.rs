@@ -21,8 +21,9 @@ use souk_app::{App, Parts};
 use souk_outbound::EgressPolicy;
 use souk_outbound::spans::Recorder;
 use souk_sandbox::{Compiler, Quota, Sandbox};
+use souk_store::founding::{self, Founded};
 use souk_store::teller::Teller;
-use souk_store::{Db, OpenOptions};
+use souk_store::{Db, OpenOptions, StoreError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::PaymentProvider;
@@ -118,7 +119,6 @@ impl Host {
             app.sandbox.watch_directory(directory).await;
         }
         souk_app::connectors::loaded_all(&app).await;
-        let platform = found_platform(&db).await?;
         souk_app::files::keep_swept(&app);
 
         let base_url = settings
@@ -200,6 +200,8 @@ impl Host {
             let address = metrics::start(address, api.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");
         }
+        // Last: its key is known to this start alone, so nothing may fail behind it.
+        let platform = found_platform(&db).await?;
         tracing::info!(address = %server.address(), %base_url, workers = settings.workers, "accepting requests");
         Ok(Host {
             base_url,
@@ -414,14 +416,22 @@ fn sandbox(settings: &Settings, room: &Room, egress: EgressPolicy) -> Result<San
 /// The platform company and its key, if this store has none yet. Its key is in memory only from here on:
 /// whoever starts the host for the first time must keep it.
 async fn found_platform(db: &Db) -> Result<Option<Platform>> {
-    db.write(async |write| {
-        let founded = souk_store::founding::found_platform(write, SystemTime::now().into()).await?;
-        Ok(founded.map(|founded| Platform {
-            company_id: founded.company.id.to_string(),
-            api_key: founded.secret.expose().to_owned(),
-        }))
-    })
-    .await
+    let founded = match found(db).await {
+        // By another host that starts on the same store: the key is in its hands.
+        Err(StoreError::Conflict) => found(db).await,
+        founded => founded,
+    };
+    let founded = founded.context("the platform's company cannot be founded")?;
+    Ok(founded.map(|founded| Platform {
+        company_id: founded.company.id.to_string(),
+        api_key: founded.secret.expose().to_owned(),
+    }))
+}
+
+async fn found(db: &Db) -> Result<Option<Founded>, StoreError> {
+    let now = SystemTime::now().into();
+    db.write(async |write| founding::found_platform(write, now).await)
+        .await
 }
 
 /// An address that a client on this machine can use.

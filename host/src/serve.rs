@@ -21,15 +21,18 @@ pub async fn run(settings: Settings) -> Result<()> {
         seller: None,
         buyer: None,
     };
-    match (&ready_file, &host.platform) {
-        (Some(path), _) => write_json(path, &ready)?,
+    let written = ready_file.map(|path| write_json(&path, &ready));
+    // Nor is it lost where the file cannot be written.
+    if let Some(platform) = &host.platform
+        && !matches!(written, Some(Ok(())))
+    {
         // Not into the log: logs are collected and kept.
-        (None, Some(platform)) => println!(
+        println!(
             "The platform company {} was created. Its key, of role 5, is shown this once:\n{}",
             platform.company_id, platform.api_key
-        ),
-        (None, None) => {}
+        );
     }
+    written.transpose()?;
     host.serve().await
 }
 

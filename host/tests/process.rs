@@ -391,6 +391,29 @@ fn a_wrong_setting_is_named() {
     }
 }
 
+/// The first key of role 5 is made by the first start that serves, and shown where the ready file cannot be written.
+#[test]
+fn the_first_key_is_not_lost_by_a_start_that_fails() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let directory = directory();
+    let data = directory.path().join("data");
+    let data = data.to_str().unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data];
+    let failed = run(&[&serve[..], &["--metrics-listen", &address]].concat());
+    assert!(failed.stdout.is_empty());
+    assert!(errors(&failed).contains("for metrics"));
+
+    let nowhere = "/does/not/exist/ready.json";
+    let failed = run(&[&serve[..], &["--ready-file", nowhere]].concat());
+    assert!(errors(&failed).contains(nowhere));
+    let shown = String::from_utf8(failed.stdout).unwrap();
+    assert!(
+        shown.contains("shown this once") && shown.contains("sk_"),
+        "{shown}"
+    );
+}
+
 /// As many clients as a test may open, and more than a host with few descriptors has room for.
 const IDLE_CLIENTS: usize = 300;
 
