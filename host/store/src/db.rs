@@ -21,7 +21,7 @@ pub(crate) use backlog::{Backlog, Pen};
 use connecting::{prepare, quiet, wish};
 pub(crate) use doubt::{Outcome, number_of};
 use lines::{Lines, Place};
-pub(crate) use postgres::ANSWERED_WITHIN;
+pub(crate) use postgres::{ANSWERED_WITHIN, server_clock};
 pub use postgres::{READ_WITHIN, SWEPT_WITHIN};
 pub use reads::{Read, hold, holding};
 pub(crate) use silence::answered;

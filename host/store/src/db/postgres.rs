@@ -6,8 +6,10 @@
 //! ([`ANSWERED_WITHIN`], [`WRITTEN_WITHIN`], [`READ_WITHIN`]), later than the server may have reason to keep it waiting.
 
 use crate::error::StoreError;
+use crate::fields::Fields;
+use souk_domain::time::Timestamp;
 use sqlx::any::AnyConnectOptions;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{AnyConnection, ConnectOptions, Connection};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -80,6 +82,12 @@ pub(super) async fn reach(
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// What the server's own clock shows: those of hosts may differ.
+pub(crate) async fn server_clock(db: &mut AnyConnection) -> Result<Timestamp, StoreError> {
+    let now = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS value";
+    sqlx::query(now).fetch_one(db).await?.time("value")
 }
 
 /// Whether it may be otherwise in a moment.

@@ -7,13 +7,14 @@ use super::balance::HoldError;
 use super::hold::{Hold, HoldRequest, Op, Queue, Release};
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
-use crate::db::{self, ANSWERED_WITHIN, Db, Write};
+use crate::db::{self, ANSWERED_WITHIN, Db, Write, server_clock};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::money::CENTS_PER_CREDIT;
+use souk_domain::time::Timestamp;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// How often holds whose host died are looked for.
@@ -22,6 +23,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(2);
 /// Who may wait to reserve something, while the store stands still say. A connection has one request under way, and a host has 10,000 of them unless it is
 /// told otherwise; the rest is for those whose clients have hung up meanwhile. Together they take some megabytes.
 const WAITING_MAX: usize = 16_384;
+
+/// Clocks that are set by the network differ by milliseconds.
+const APART_MAX: Duration = Duration::from_secs(5);
+/// How often the log is told that they differ.
+const TELL_EVERY: Duration = Duration::from_secs(600);
 
 type Ops = mpsc::UnboundedSender<Op>;
 
@@ -71,6 +77,7 @@ async fn run(db: Db, ops: mpsc::WeakUnboundedSender<Op>, mut queue: mpsc::Unboun
     let mut sweep = tokio::time::interval(SWEEP_EVERY);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut batch = Vec::with_capacity(ROWS_MAX);
+    let mut clock = Clock::default();
     loop {
         tokio::select! {
             count = queue.recv_many(&mut batch, ROWS_MAX) => {
@@ -79,23 +86,56 @@ async fn run(db: Db, ops: mpsc::WeakUnboundedSender<Op>, mut queue: mpsc::Unboun
                 }
             }
             // Whoever reserves waits behind it.
-            _ = sweep.tick() => match db.answered(ANSWERED_WITHIN, expired(&db)).await {
+            _ = sweep.tick() => match db.answered(ANSWERED_WITHIN, expired(&db, &mut clock)).await {
                 Ok(releases) => batch.extend(releases),
                 Err(error) => tracing::warn!(%error, "expired holds could not be looked for"),
             },
         }
         let Some(ops) = ops.upgrade() else { return };
-        settle(&db, &ops, std::mem::take(&mut batch)).await;
+        settle(&db, &clock, &ops, std::mem::take(&mut batch)).await;
+    }
+}
+
+/// The server's clock, as of the last sweep. The holds of all hosts expire by it: by their own, a host that is ahead would void those of others while
+/// their runs go on.
+#[derive(Default)]
+struct Clock {
+    /// By how many microseconds it is ahead of this host's.
+    ahead: i64,
+    told: Option<Instant>,
+}
+
+impl Clock {
+    fn note(&mut self, server: Timestamp, host: Timestamp) {
+        self.ahead = server.micros().saturating_sub(host.micros());
+        let apart = Duration::from_micros(self.ahead.unsigned_abs());
+        let is_told = self.told.is_some_and(|told| told.elapsed() < TELL_EVERY);
+        if apart < APART_MAX || is_told {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let seconds_ahead = host.micros().saturating_sub(server.micros()) / 1_000_000;
+        tracing::warn!(
+            seconds_ahead,
+            "this host's clock is not PostgreSQL's: prices, keys and what comes due hold by the hosts' clocks; let NTP set all of them"
+        );
+    }
+
+    /// What it shows when this host's shows this.
+    fn at(&self, host: Timestamp) -> Timestamp {
+        Timestamp::from_micros(host.micros().saturating_add(self.ahead))
     }
 }
 
 /// Holds that outlived their run, as releases.
-async fn expired(db: &Db) -> Result<Vec<Op>, StoreError> {
+async fn expired(db: &Db, clock: &mut Clock) -> Result<Vec<Op>, StoreError> {
     let mut read = db.read().await?;
+    let now = server_clock(&mut read).await?;
+    clock.note(now, db::now());
     let rows = sqlx::query(
         "SELECT id, account_id FROM holds WHERE expires_at < $1 ORDER BY expires_at LIMIT $2",
     )
-    .bind(db::now().micros())
+    .bind(now.micros())
     .bind(ROWS_MAX as i64)
     .fetch_all(&mut *read)
     .await?;
@@ -111,7 +151,7 @@ async fn expired(db: &Db) -> Result<Vec<Op>, StoreError> {
 }
 
 /// Carries a batch out and answers everyone in it.
-async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
+async fn settle(db: &Db, clock: &Clock, ops: &Ops, batch: Vec<Op>) {
     let mut requests = Vec::new();
     let mut releases = Vec::new();
     let mut flushes = Vec::new();
@@ -133,7 +173,7 @@ async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
         }
     }
     let wanted: Vec<&HoldRequest> = requests.iter().map(|(request, _)| request).collect();
-    let mut result = change(db, &wanted, &releases).await;
+    let mut result = change(db, clock, &wanted, &releases).await;
     // A deadlock or a lost connection; both are cured by trying again, and the second time is enough to tell trouble from bad luck.
     if let Err(StoreError::Busy | StoreError::Unavailable(_)) = result {
         // Of a commit that was not answered nobody knows whether it went through: what it may have reserved is given back first.
@@ -141,7 +181,7 @@ async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
             .iter()
             .map(|request| (request.execution.clone(), request.buyer.clone()));
         releases.extend(reserved);
-        result = change(db, &wanted, &releases).await;
+        result = change(db, clock, &wanted, &releases).await;
     }
     match result {
         Ok(decisions) => {
@@ -202,6 +242,7 @@ static INSERT: Bulk = Bulk::new(
 
 async fn change(
     db: &Db,
+    clock: &Clock,
     requests: &[&HoldRequest],
     releases: &[(ExecutionId, CompanyId)],
 ) -> Result<Vec<Result<i64, HoldError>>, StoreError> {
@@ -210,7 +251,7 @@ async fn change(
     }
     let mut write = db.write_holds().await?;
     let patience = write.patience();
-    let decisions = decide(&mut write, requests, releases);
+    let decisions = decide(&mut write, clock, requests, releases);
     let decisions = patience.with(decisions).await;
     let decisions = write.answered(decisions)?;
     write.commit().await?;
@@ -219,6 +260,7 @@ async fn change(
 
 async fn decide(
     write: &mut Write,
+    clock: &Clock,
     requests: &[&HoldRequest],
     releases: &[(ExecutionId, CompanyId)],
 ) -> Result<Vec<Result<i64, HoldError>>, StoreError> {
@@ -270,7 +312,7 @@ async fn decide(
                         .as_deref(),
                 )
                 .number(row.map(|request| request.amount.cents().get()))
-                .number(row.map(|request| request.expires_at.micros()))
+                .number(row.map(|request| clock.at(request.expires_at).micros()))
                 .number(row.map(|_| now.micros()));
         })
         .await?;
@@ -293,6 +335,25 @@ mod tests {
             amount: Credits::new(7).unwrap(),
             expires_at: db::now().after(Duration::from_secs(60)),
         }
+    }
+
+    /// Of two hosts of which one is five minutes ahead neither takes the other's holds for expired.
+    #[test]
+    fn holds_expire_by_the_servers_clock() {
+        let server = Timestamp::from_micros(1_000_000_000);
+        for host in [
+            server.after(Duration::from_secs(300)),
+            server.before(Duration::from_secs(300)),
+        ] {
+            let mut clock = Clock::default();
+            clock.note(server, host);
+            let of_use = Duration::from_secs(20);
+            assert_eq!(clock.at(host.after(of_use)), server.after(of_use));
+            assert!(clock.told.is_some());
+        }
+        let mut clock = Clock::default();
+        clock.note(server, server.after(Duration::from_millis(50)));
+        assert!(clock.told.is_none());
     }
 
     /// Nobody waits for longer than what is reserved is of use, however long the store stands still.
