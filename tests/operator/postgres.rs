@@ -1,8 +1,14 @@
 //! PostgreSQL under the store: over TLS as strictly as the operator demands, and an honest sentence where it cannot be used.
 
+use std::time::{Duration, Instant};
+
+use serde_json::json;
 use souk_tests::process::free_port;
 use souk_tests::tls::TestCa;
 use souk_tests::{PgCluster, TestHost, souk};
+
+/// A server reads its settings within milliseconds.
+const WELL_WITHIN: Duration = Duration::from_secs(60);
 
 async fn start_fails(url: &str) -> String {
     let data = tempfile::tempdir().expect("a directory");
@@ -114,4 +120,56 @@ async fn a_postgres_that_cannot_be_used_is_explained() {
         1,
         "{error}"
     );
+}
+
+/// Whoever meets a server that has gone is told 503, and the log says what is wrong with it.
+#[tokio::test]
+async fn a_postgres_that_went_away_is_explained_in_the_log() {
+    let cluster = PgCluster::start(&[]).await;
+    let url = cluster.url(&cluster.database("").await);
+    let host = TestHost::builder()
+        .arg("--database-url", &url)
+        .start()
+        .await;
+    let company = host.company("waits").await;
+    drop(cluster);
+    let keys = company.path("/api-keys");
+    company.client.get(&keys).await.expect(503);
+    let log = host.log();
+    assert!(
+        log.contains("PostgreSQL refuses connections: is it running"),
+        "{log}"
+    );
+}
+
+/// A server that takes no writes, as a standby does, or one whose provider saves its disk: what has to be written is 503 until it does, and no fault of
+/// the host.
+#[tokio::test]
+async fn a_postgres_that_takes_no_writes_is_unavailable() {
+    let cluster = PgCluster::start(&[]).await;
+    let url = cluster.url(&cluster.database("").await);
+    let host = TestHost::builder()
+        .arg("--database-url", &url)
+        .start()
+        .await;
+    let company = host.company("writes").await;
+    let operator = cluster.client("postgres").await;
+    for statement in [
+        "ALTER SYSTEM SET default_transaction_read_only = on",
+        "SELECT pg_reload_conf()",
+    ] {
+        operator.batch_execute(statement).await.expect(statement);
+    }
+    let begun = Instant::now();
+    loop {
+        let change = json!({"description": "later"});
+        let answer = company.client.patch(&company.path(""), change).await;
+        if answer.status != 200 {
+            assert_eq!(answer.at("/error/code"), "SERVICE_UNAVAILABLE");
+            break;
+        }
+        assert!(begun.elapsed() < WELL_WITHIN, "it takes writes");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    company.client.get(&company.path("")).await.expect(200);
 }

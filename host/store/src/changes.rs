@@ -7,8 +7,8 @@ use crate::error::StoreError;
 use parking_lot::{Mutex, RwLock};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::UsdCents;
-use sqlx::Executor;
-use sqlx::postgres::PgListener;
+use sqlx::postgres::{PgConnection, PgListener};
+use sqlx::{Connection, Executor};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -104,6 +104,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// … and counts as disconnected when no answer comes within this.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+/// How often the log is told that a host does not hear.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 /// A commit that was not answered has ended by then: much longer than it takes a server to notice that its client has gone.
 const DOUBTED: Duration = Duration::from_secs(600);
 
@@ -200,10 +202,14 @@ pub(crate) const NOTIFY: &str = "SELECT pg_notify('souk_changes', $1)";
 
 /// Listens until the last `Db` is gone. Whenever the connection is new, everything is announced as changed.
 pub(crate) async fn listen(changes: std::sync::Weak<Changes>, url: String) {
+    let mut told: Option<Instant> = None;
     while let Some(strong) = changes.upgrade() {
         let coherent = strong.coherent();
         drop(strong);
-        if let Err(error) = listen_once(&changes, &url).await {
+        if let Err(error) = listen_once(&changes, &url).await
+            && told.is_none_or(|told| told.elapsed() >= TELL_EVERY)
+        {
+            told = Some(Instant::now());
             tracing::warn!(%error, "not hearing of other hosts' changes; caches are bypassed until the store answers again");
         }
         coherent.store(false, Ordering::SeqCst);
@@ -212,6 +218,11 @@ pub(crate) async fn listen(changes: std::sync::Weak<Changes>, url: String) {
 }
 
 async fn listen_once(changes: &std::sync::Weak<Changes>, url: &str) -> Result<(), StoreError> {
+    // Once, by a connection of its own: the listener's tries again and again, and says only that time is over.
+    let reached = async { PgConnection::connect(url).await?.close().await };
+    tokio::time::timeout(ANSWER_MAX, reached)
+        .await
+        .map_err(|_| silent())??;
     let mut listener = tokio::time::timeout(ANSWER_MAX, PgListener::connect(url))
         .await
         .map_err(|_| silent())??;

@@ -28,7 +28,8 @@ pub(crate) use silence::answered;
 use silence::in_time;
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, Executor};
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyConnection, AnyPool, Executor};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,6 +83,8 @@ struct Inner {
     options: AnyConnectOptions,
     patience: Duration,
     readers: AnyPool,
+    /// Of a server.
+    unreached: postgres::Unreached,
     lines: Lines,
     changes: Arc<Changes>,
     /// Held for as long as the store is open.
@@ -178,6 +181,7 @@ impl Db {
             options: connect,
             patience: options.patience,
             readers,
+            unreached: postgres::Unreached::default(),
             lines: Lines::new(OF_COMPANY_IN_FILE),
             changes: Changes::new(true),
             lock: parking_lot::Mutex::new(Some(lock)),
@@ -211,7 +215,11 @@ impl Db {
                     })
                 })
         };
-        let readers = pool(postgres::EACH).connect_with(connect.clone()).await?;
+        let unreached = postgres::Unreached::default();
+        let readers = match pool(postgres::EACH).connect_with(connect.clone()).await {
+            Err(sqlx::Error::PoolTimedOut) => return Err(unreached.why(&connect).await),
+            readers => readers?,
+        };
         let writers = pool(postgres::WRITER).connect_lazy_with(connect.clone());
         // Not tested before use: where one has ended another one is taken.
         let teller = pool(postgres::WRITER)
@@ -228,6 +236,7 @@ impl Db {
             options: connect,
             patience: options.patience,
             readers,
+            unreached,
             lines: Lines::new(OF_COMPANY_AT_SERVER),
             changes,
             lock: parking_lot::Mutex::new(None),
@@ -253,8 +262,18 @@ impl Db {
         if let Some(backlog) = self.backlog() {
             backlog.caught_up().await?;
         }
-        let connection = self.inner.readers.acquire().await?;
+        let connection = self.connection(&self.inner.readers).await?;
         Ok(Read::new(connection, self.is_shared()))
+    }
+
+    /// Out of a pool. Pools only say that none came; of a server it is told why.
+    async fn connection(&self, pool: &AnyPool) -> Result<PoolConnection<Any>, StoreError> {
+        match pool.acquire().await {
+            Err(sqlx::Error::PoolTimedOut) if self.is_shared() => {
+                Err(self.inner.unreached.why(&self.inner.options).await)
+            }
+            acquired => Ok(acquired?),
+        }
     }
 
     /// A connection whose statements all see the same instant, however long it takes.
@@ -423,7 +442,7 @@ impl Db {
                     Purpose::Charges | Purpose::Backlog => (teller, None),
                     Purpose::Holds => (teller, Some("BEGIN; SET LOCAL synchronous_commit = off")),
                 };
-                (begin, Session::Pooled(Some(pool.acquire().await?)))
+                (begin, Session::Pooled(Some(self.connection(pool).await?)))
             }
         };
         let changes = self.inner.changes.clone();

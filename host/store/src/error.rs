@@ -92,13 +92,33 @@ fn classify(code: &str) -> Condition {
     }
     match code {
         "40001" | "40P01" | "55P03" => Condition::Busy, // serialization failure, deadlock, lock not available
-        "25P03" | "25P04" => Condition::Unavailable, // the server has ended a transaction that was idle, or took too long
-        _ if ["08", "53", "57", "58"]
+        // The server has ended a transaction that was idle, or took too long; or it takes no writes: a standby, or one whose provider saves its disk.
+        "25P03" | "25P04" | "25006" => Condition::Unavailable,
+        // Connections, who may connect (a password that was changed), resources, the operator, the system.
+        _ if ["08", "28", "53", "57", "58"]
             .iter()
             .any(|class| code.starts_with(class)) =>
         {
             Condition::Unavailable
         }
         _ => Condition::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a server refuses to everybody is the store's state, and no fault of the request that meets it.
+    #[test]
+    fn a_server_that_takes_nothing_is_unavailable() {
+        for code in [
+            "25006", "28P01", "28000", "53100", "53300", "57P03", "08006",
+        ] {
+            assert!(matches!(classify(code), Condition::Unavailable), "{code}");
+        }
+        for code in ["42501", "22003", "42P01"] {
+            assert!(matches!(classify(code), Condition::Other), "{code}");
+        }
     }
 }

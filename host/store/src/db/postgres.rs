@@ -12,6 +12,14 @@ use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Connection};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// How often a server is asked why it gives no connection, however many wait for one.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
+/// What it takes over TLS from the other side of the world, with room.
+const REACHED_WITHIN: Duration = Duration::from_secs(2);
+const SILENT: &str =
+    "PostgreSQL does not answer: is the address right, and nothing in between that drops packets?";
 
 /// A server that starts beside the host needs some seconds.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -72,15 +80,41 @@ pub(super) async fn reach(
             }
             Ok(Err(error)) => error,
             Err(_) => {
-                return Err(StoreError::unavailable(
-                    "PostgreSQL does not answer: is the address right, and nothing in between that drops packets?",
-                ));
+                return Err(StoreError::unavailable(SILENT));
             }
         };
         if !is_passing(&error) || Instant::now() + PAUSE >= until {
             return Err(StoreError::Unavailable(reason(&error)));
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Why no connection came, as of the last time that the server was asked; `None`: it gives them.
+#[derive(Default)]
+pub(super) struct Unreached(Mutex<Option<(Instant, Option<String>)>>);
+
+impl Unreached {
+    /// What to tell whoever has waited for a connection in vain.
+    pub(super) async fn why(&self, options: &AnyConnectOptions) -> StoreError {
+        let mut asked = self.0.lock().await;
+        let is_known = asked
+            .as_ref()
+            .is_some_and(|(at, _)| at.elapsed() < ASKED_EVERY);
+        if !is_known {
+            let reached = async { options.connect().await?.close().await };
+            let reason = match tokio::time::timeout(REACHED_WITHIN, reached).await {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(reason(&error)),
+                Err(_) => Some(SILENT.to_owned()),
+            };
+            *asked = Some((Instant::now(), reason));
+        }
+        match asked.as_ref().and_then(|(_, reason)| reason.clone()) {
+            Some(reason) => StoreError::Unavailable(reason),
+            // Others have them.
+            None => StoreError::Busy,
+        }
     }
 }
 
