@@ -287,6 +287,30 @@ fn alerting_rules_are_rules() {
     }
 }
 
+/// What waits for a source takes as long as that does: the rule about slow calls leaves it out.
+#[test]
+fn the_rule_about_slow_calls_leaves_out_what_asks_a_source() {
+    let (_, rule) = ALERTS.split_once("alert: SoukSlow").expect("the rule");
+    let (_, routes) = rule.split_once(r#"route!~".*("#).expect("routes");
+    let (routes, rest) = routes.split_once(r#").*","#).expect("their end");
+    // Where a change is tested before it is saved.
+    assert!(rest.starts_with(r#"method!="PATCH"}"#), "{rest}");
+    let document = include_str!("../../openapi.json");
+    let document: Value = serde_json::from_str(document).expect("JSON");
+    let mut asking = 0;
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            if operation["responses"]["504"].is_null() || method == "patch" {
+                continue;
+            }
+            let is_left_out = routes.split('|').any(|part| path.contains(part));
+            assert!(is_left_out, "{method} {path}");
+            asking += 1;
+        }
+    }
+    assert!(asking > 10, "{asking}");
+}
+
 /// /readyz says that a host is ready when others find what they wait for, the ready file, and not before.
 #[tokio::test]
 async fn a_host_is_ready_when_its_ready_file_is_there() {
