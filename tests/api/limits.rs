@@ -197,6 +197,29 @@ async fn limits_go_on_without_their_server() {
     assert!(are_shared(&metrics).await);
 }
 
+/// Whether the server answers is seen of a host that nobody calls: at its start, and when the server is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_is_idle_knows_of_its_server_of_limits() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let mut redis = Redis::start().await;
+    redis.kill();
+    let metrics = metrics_address();
+    let idle = host(&url, &redis.url(), &metrics).await;
+    become_shared(&metrics, false).await;
+    assert!(idle.log().contains("counts for itself"), "it is said");
+    redis.start_again().await;
+    become_shared(&metrics, true).await;
+}
+
+async fn become_shared(metrics: &str, wanted: bool) {
+    let since = Instant::now();
+    while are_shared(metrics).await != wanted {
+        assert!(since.elapsed() < GIVEN_BACK_WITHIN, "{wanted}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// Over TLS they count together where the authority of the certificate is the one that the operator names; a server that cannot show who
 /// it is counts as one that is away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -101,18 +101,21 @@ impl Shared {
         });
         let weak = Arc::downgrade(&shared);
         tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(GIVE_BACK_EVERY).await;
-                match weak.upgrade() {
-                    Some(shared) => shared.give_back_unspent().await,
-                    None => return,
+            let mut is_known = false;
+            while let Some(shared) = weak.upgrade() {
+                shared.give_back_unspent().await;
+                if !is_known || !shared.is_available() {
+                    shared.look().await;
+                    is_known = true;
                 }
+                drop(shared);
+                tokio::time::sleep(GIVE_BACK_EVERY).await;
             }
         });
         Ok(shared)
     }
 
-    /// Whether the server answered when it was asked last.
+    /// Whether the server answered when it was asked last. Of a host that nobody calls, too: it asks at its start, and until there is an answer.
     pub fn is_available(&self) -> bool {
         self.is_available.load(Relaxed)
     }
@@ -196,8 +199,27 @@ impl Shared {
         u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Remembers, and says once, whether the server answers.
+    /// Asks for nothing, by a script as all else: who may do no more than is needed may do this.
+    async fn look(&self) {
+        let mut connection = self.connection.clone();
+        let mut nothing = self.give_back.key(format!("{PREFIX}nothing"));
+        nothing.arg(0).arg(0);
+        let answer = nothing.invoke_async::<()>(&mut connection);
+        self.noted(tokio::time::timeout(ANSWER_MAX, answer).await);
+    }
+
+    /// Leaves a server alone that does not answer.
     fn heard<T, E>(&self, answer: Result<Result<T, RedisError>, E>) -> Option<T> {
+        let heard = self.noted(answer);
+        if heard.is_none() {
+            let until = self.millis() + u64::try_from(AWAY.as_millis()).unwrap_or(u64::MAX);
+            self.away_until.store(until, Relaxed);
+        }
+        heard
+    }
+
+    /// Remembers, and says once, whether the server answers.
+    fn noted<T, E>(&self, answer: Result<Result<T, RedisError>, E>) -> Option<T> {
         let error = match answer {
             Ok(Ok(value)) => {
                 if !self.is_available.swap(true, Relaxed) {
@@ -210,8 +232,6 @@ impl Shared {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} ms", ANSWER_MAX.as_millis()),
         };
-        let until = self.millis() + u64::try_from(AWAY.as_millis()).unwrap_or(u64::MAX);
-        self.away_until.store(until, Relaxed);
         if self.is_available.swap(false, Relaxed) {
             tracing::warn!(%error, "the server of shared limits does not answer: until it does this host counts for itself");
         }
