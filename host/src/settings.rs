@@ -111,7 +111,10 @@ const MIB_MAX: u64 = 1 << 34;
 const IDLE_SECONDS: u64 = 75;
 /// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
 const DRAIN_SECONDS: u64 = 20;
+/// A day: more is a typing error, and at some point more than a clock can show.
+const IDLE_SECONDS_MAX: u64 = 86_400;
 /// An hour: more is a typing error.
+const DRAIN_SECONDS_MAX: u64 = 3_600;
 const DRAIN_DELAY_SECONDS_MAX: u64 = 3_600;
 const IP_RATE_LIMIT: u32 = 6000;
 const SECOND: Duration = Duration::from_secs(1);
@@ -188,8 +191,16 @@ impl Settings {
             "--files-cache-mib must be at least {FILES_CACHE_MIB_MIN}, the largest file, not {files_cache_mib}"
         );
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
-        ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
+        ensure!(
+            (1..=IDLE_SECONDS_MAX).contains(&idle_seconds),
+            "--idle-seconds must be 1 to {IDLE_SECONDS_MAX}, not {idle_seconds}"
+        );
 
+        let drain_seconds = options.drain_seconds.unwrap_or(DRAIN_SECONDS);
+        ensure!(
+            drain_seconds <= DRAIN_SECONDS_MAX,
+            "--drain-seconds must be at most {DRAIN_SECONDS_MAX}, not {drain_seconds}"
+        );
         let drain_delay_seconds = options.drain_delay_seconds.unwrap_or(0);
         ensure!(
             drain_delay_seconds <= DRAIN_DELAY_SECONDS_MAX,
@@ -375,7 +386,7 @@ impl Settings {
                 options.company_files_mib.unwrap_or(COMPANY_BYTES_MAX >> 20),
             )?,
             idle: Duration::from_secs(idle_seconds),
-            drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
+            drain: Duration::from_secs(drain_seconds),
             drain_delay: Duration::from_secs(drain_delay_seconds),
             company,
             quota,

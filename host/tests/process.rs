@@ -384,6 +384,18 @@ fn a_wrong_setting_is_named() {
             &["serve", "--allow-network", "everything"],
             "--allow-network",
         ),
+        (
+            &["serve", "--trust-proxy", "10.1.2.3"],
+            "192.0.2.7/32 for one address",
+        ),
+        (
+            &["serve", "--idle-seconds", "18446744073709551615"],
+            "--idle-seconds must be 1 to",
+        ),
+        (
+            &["serve", "--drain-seconds", "18446744073709551615"],
+            "--drain-seconds must be at most",
+        ),
     ];
     for (arguments, expected) in cases {
         let said = errors(&run(arguments));

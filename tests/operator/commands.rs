@@ -161,6 +161,9 @@ async fn a_command_that_fails_says_why() {
     souk(&["keys", "list", "--url", url], &[])
         .await
         .refused("SOUK_API_KEY");
+    souk(&["keys", "list", "--url", url], &[("SOUK_API_KEY", "")])
+        .await
+        .refused("SOUK_API_KEY");
     let nowhere = souk(
         &["keys", "list"],
         &[("SOUK_URL", "http://127.0.0.1:1"), ("SOUK_API_KEY", "k")],

@@ -7,7 +7,7 @@ use clap::Args;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::values::{LogFormat, PaymentProvider, networks};
+use super::values::{LogFormat, PaymentProvider, network, networks};
 
 /// Settings as given in one place; absent means: ask the next place.
 #[derive(Args, Default, Deserialize)]
@@ -116,6 +116,7 @@ pub struct Options {
         env = "SOUK_ALLOW_NETWORK",
         value_name = "CIDR",
         value_delimiter = ',',
+        value_parser = network,
         help_heading = "Connectors"
     )]
     #[serde(deserialize_with = "networks")]
@@ -146,6 +147,7 @@ pub struct Options {
         env = "SOUK_TRUST_PROXY",
         value_name = "CIDR",
         value_delimiter = ',',
+        value_parser = network,
         help_heading = "Addresses"
     )]
     #[serde(deserialize_with = "networks")]

@@ -113,9 +113,11 @@ impl Client {
             "--url must be an http:// or https:// address, not {:?}",
             at.url
         );
-        let key = match &at.api_key {
+        // A variable that is there and empty is one that nobody has set.
+        let given = at.api_key.as_deref().map(str::trim);
+        let key = match given.filter(|key| !key.is_empty()) {
             Some(key) => {
-                let mut key = HeaderValue::from_str(key.trim())
+                let mut key = HeaderValue::from_str(key)
                     .context("--api-key is no key: it has characters that no key has")?;
                 key.set_sensitive(true);
                 Some(key)
