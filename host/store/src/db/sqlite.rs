@@ -6,6 +6,7 @@ use sqlx::any::AnyConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, SqliteConnection};
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -120,6 +121,7 @@ pub(super) async fn lock(path: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(&name)
         .map_err(|error| StoreError::unavailable(format!("{}: {error}", name.display())))?;
+    hand_over(&lock, path);
     let begun = Instant::now();
     loop {
         match lock.try_lock() {
@@ -140,6 +142,16 @@ pub(super) async fn lock(path: &Path) -> Result<File, StoreError> {
                 )));
             }
         }
+    }
+}
+
+/// A lock that root makes, who looks into a store that was just restored say, is its owner's, or his host could not take it. SQLite does the same with the
+/// files that it makes beside a store. Nobody else can, and need not.
+fn hand_over(lock: &File, store: &Path) {
+    let beside = std::fs::metadata(store);
+    let beside = beside.or_else(|_| std::fs::metadata(store.parent().unwrap_or(store)));
+    if let Ok(beside) = beside {
+        let _ = fchown(lock, Some(beside.uid()), Some(beside.gid()));
     }
 }
 
@@ -187,6 +199,7 @@ pub(super) async fn keep_log_short(path: PathBuf, options: AnyConnectOptions, wr
             // A full disk, most likely: whoever writes next is told.
             Err(error) => {
                 tracing::warn!(%error, "the store's log could not be checkpointed");
+                tokio::time::sleep(SLOW_LOOK).await;
             }
         }
     }
@@ -248,6 +261,20 @@ mod tests {
         assert!(may_take_turn(quick, LOG_BYTES + 1));
         assert!(!may_take_turn(slow, LOG_BYTES + 1));
         assert!(may_take_turn(slow, LOG_BYTES_MAX));
+    }
+
+    /// Whoever else made it, the lock is its store's owner's.
+    #[tokio::test]
+    async fn a_lock_is_the_stores_owners() {
+        const NOBODY: u32 = 65_534;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        std::fs::write(&path, "").unwrap();
+        let is_root = std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).is_ok();
+        let made = lock(&path).await.unwrap().metadata().unwrap();
+        let store = std::fs::metadata(&path).unwrap();
+        assert_eq!((made.uid(), made.gid()), (store.uid(), store.gid()));
+        assert_eq!(made.uid() == NOBODY, is_root);
     }
 
     /// A log that has become long is copied and begun anew, and its file is cut back.
