@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use souk_tests::host::binary;
@@ -447,4 +447,34 @@ fn tool(name: &str, arguments: &[&str]) {
     let done = done.expect("it runs");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{name}: {said}");
+}
+
+/// What a backup left that was killed is removed by one a day later; what is on its way, or is no backup's, stays.
+#[tokio::test]
+async fn what_a_killed_backup_left_goes_with_a_later_one() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let host = TestHost::builder().start().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let left = |name: &str, age: Duration| {
+        let path = directory.path().join(name);
+        let file = fs::File::create(&path).expect("a file");
+        file.set_modified(SystemTime::now() - age).expect("a time");
+        path
+    };
+    let old = left("souk-backup-aaaaaa.part", 25 * HOUR);
+    let kept = [
+        left("souk-backup-bbbbbb.part", HOUR),
+        left("notes.part", 25 * HOUR),
+    ];
+    let to = directory.path().to_string_lossy().into_owned();
+    let taken = host.operate(&["backup", &to]).await.ok();
+    assert!(
+        taken.err.contains("souk-backup-aaaaaa.part"),
+        "{}",
+        taken.err
+    );
+    assert!(!old.exists());
+    for path in kept {
+        assert!(path.exists(), "{}", path.display());
+    }
 }

@@ -25,6 +25,10 @@ use crate::private;
 /// A large store is copied before the first byte comes, and then sent as fast as it is taken.
 const BACKUP_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 const BLOCK_BYTES: usize = 1 << 20;
+/// An archive that is on its way: with something random in between.
+const PART: (&str, &str) = ("souk-backup-", ".part");
+/// What is on its way for so long without a byte is not.
+const LEFT_OVER_AFTER: Duration = Duration::from_secs(24 * 3_600);
 /// The first and last entry.
 const NOTE_BYTES_MAX: u64 = 256 << 20;
 
@@ -79,9 +83,10 @@ pub async fn backup(command: Backup) -> Result<()> {
     let directory = &command.to;
     fs::create_dir_all(directory)
         .with_context(|| format!("{} cannot be made", directory.display()))?;
+    remove_left_over(directory);
     let mut part = tempfile::Builder::new()
-        .prefix("souk-backup-")
-        .suffix(".part")
+        .prefix(PART.0)
+        .suffix(PART.1)
         .tempfile_in(directory)
         .with_context(|| format!("{} cannot be written to", directory.display()))?;
     let bytes = receive(&client, request, part.as_file_mut()).await?;
@@ -137,6 +142,23 @@ pub async fn backup(command: Backup) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// What backups left that were killed, by a timer's patience say: each may be as large as the store.
+fn remove_left_over(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let changed = entry.metadata().and_then(|found| found.modified()).ok();
+        let age = changed.and_then(|changed| changed.elapsed().ok());
+        if name.starts_with(PART.0)
+            && name.ends_with(PART.1)
+            && age.is_some_and(|age| age >= LEFT_OVER_AFTER)
+            && fs::remove_file(entry.path()).is_ok()
+        {
+            eprintln!("{name}, which a backup that was killed had left, was removed");
+        }
+    }
 }
 
 async fn receive(
