@@ -406,18 +406,20 @@ fn a_wrong_setting_is_named() {
 /// The first key of role 5 is made by the first start that serves, and shown where the ready file cannot be written.
 #[test]
 fn the_first_key_is_not_lost_by_a_start_that_fails() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let directory = directory();
     let data = directory.path().join("data");
     let data = data.to_str().unwrap();
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data];
-    let failed = run(&[&serve[..], &["--metrics-listen", &address]].concat());
+    let taken = ["--metrics-listen", address.as_str()];
+    let failed = run(&[&serve[..], &taken[..]].concat());
     assert!(failed.stdout.is_empty());
     assert!(errors(&failed).contains("for metrics"));
 
     let nowhere = "/does/not/exist/ready.json";
-    let failed = run(&[&serve[..], &["--ready-file", nowhere]].concat());
+    let lost = ["--ready-file", nowhere];
+    let failed = run(&[&serve[..], &lost[..]].concat());
     assert!(errors(&failed).contains(nowhere));
     let shown = String::from_utf8(failed.stdout).unwrap();
     assert!(
