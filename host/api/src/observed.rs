@@ -4,6 +4,7 @@
 //! The numbers are atomics that each thread has its own of: a call adds to three of them, without a lock, without memory of its own, and without
 //! fetching them from another core.
 
+use crate::refusals::INTERNAL_ERROR;
 use parking_lot::Mutex;
 use souk_domain::throttle::{Rate, Throttle};
 use std::collections::BTreeMap;
@@ -168,7 +169,8 @@ impl Default for Observed {
         Observed {
             routes: Mutex::default(),
             unrouted: Counts::default(),
-            refusals: Mutex::default(),
+            // There is an alert about the first of them, which has to be one more than before.
+            refusals: Mutex::new(BTreeMap::from([(INTERNAL_ERROR.code.to_owned(), 0)])),
             firsts: Rate::new(FIRSTS_SAID),
             others: Rate::new(OTHERS_SAID),
             store: Throttle::new(STORE_SAID),
@@ -260,6 +262,16 @@ mod tests {
         let slow = &seen.latencies[2];
         assert_eq!((slow.class, slow.buckets[14].1), ("5xx", 1));
         assert!(Seen::of("/", "GET", &Counts::default()).is_none());
+    }
+
+    /// Whoever watches a count sees its first step only if it was there before.
+    #[test]
+    fn failures_of_the_host_are_counted_from_zero() {
+        let observed = Observed::default();
+        let code = INTERNAL_ERROR.code.to_owned();
+        assert_eq!(observed.refused(), [(code.clone(), 0)]);
+        observed.refuse(&code);
+        assert_eq!(observed.refused(), [(code, 1)]);
     }
 
     /// However often one company's calls fail, the first of another's in a second has its line; how many had none is told to each by itself.
