@@ -5,7 +5,10 @@ mod completed;
 mod options;
 mod values;
 
-use clap::{Parser, Subcommand};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands;
 pub use options::Options;
@@ -19,7 +22,8 @@ which wins over the default. The file holds the same names with underscores:
     database_url = \"postgres://souk@db/souk\"
     allow_network = [\"10.1.0.0/16\"]
 
-An unknown key in the file is an error. Logs go to standard error: text on a terminal, JSON otherwise.";
+An unknown key in the file is an error, an unknown variable SOUK_… a line in the log.
+Logs go to standard error: text on a terminal, JSON otherwise.";
 
 #[derive(Parser)]
 #[command(
@@ -58,10 +62,37 @@ pub enum Command {
     Compile,
 }
 
+/// Of these names of variables those that are meant for this program and that nothing in it reads: misspelt, most likely.
+pub fn unread_variables(given: impl Iterator<Item = OsString>) -> Vec<String> {
+    let mut read = BTreeSet::new();
+    note_variables(&Cli::command(), &mut read);
+    // Kubernetes tells each container of the services beside it, of one that is called souk, too.
+    let is_kubernetes = |name: &str| {
+        name.ends_with("_PORT") || name.contains("_PORT_") || name.contains("_SERVICE_")
+    };
+    let names = given.filter_map(|name| name.into_string().ok());
+    names
+        .filter(|name| name.starts_with("SOUK_") && !read.contains(name) && !is_kubernetes(name))
+        .collect()
+}
+
+/// Those that a command and its own commands read.
+fn note_variables(command: &clap::Command, read: &mut BTreeSet<String>) {
+    for argument in command.get_arguments() {
+        read.extend(
+            argument
+                .get_env()
+                .and_then(|name| name.to_str().map(str::to_owned)),
+        );
+    }
+    for command in command.get_subcommands() {
+        note_variables(command, read);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -79,6 +110,20 @@ mod tests {
             let expected = format!("SOUK_{}", argument.get_id().as_str().to_uppercase());
             assert_eq!(argument.get_env().unwrap().to_str().unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_found() {
+        let given = [
+            "SOUK_DATABASE_URI",
+            "SOUK_DATABASE_URL",
+            "SOUK_API_KEY",
+            "SOUK_SERVICE_HOST",
+            "SOUK_PORT_8080_TCP",
+            "PATH",
+        ];
+        let unread = unread_variables(given.into_iter().map(OsString::from));
+        assert_eq!(unread, ["SOUK_DATABASE_URI"]);
     }
 
     #[test]

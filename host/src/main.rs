@@ -63,6 +63,14 @@ fn block_on<F: Future<Output = Result<()>>>(
     private::keep_to_owner();
     c_heap::share();
     logs::start(&settings.log, settings.log_format)?;
+    let unread = cli::unread_variables(std::env::vars_os().map(|(name, _)| name));
+    if !unread.is_empty() {
+        // Without values: one may be a secret.
+        tracing::warn!(
+            variables = unread.join(", "),
+            "no setting has this name: `souk serve --help` says how they are written"
+        );
+    }
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(BACKGROUND_THREADS)
         .thread_name("background")
