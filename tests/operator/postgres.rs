@@ -162,7 +162,7 @@ async fn a_postgres_that_takes_no_writes_is_unavailable() {
     }
     let begun = Instant::now();
     loop {
-        let change = json!({"description": "later"});
+        let change = json!({"description": format!("{:?}", begun.elapsed())});
         let answer = company.client.patch(&company.path(""), change).await;
         if answer.status != 200 {
             assert_eq!(answer.at("/error/code"), "SERVICE_UNAVAILABLE");
