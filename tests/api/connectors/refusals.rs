@@ -1,5 +1,7 @@
 //! Versions that are not put to work, and what goes on in their place.
 
+use axum::Router;
+use axum::routing::get;
 use serde_json::json;
 use souk_tests::{Company, guests};
 
@@ -181,4 +183,70 @@ async fn a_version_that_fails_a_connection_in_use_is_not_activated() {
         ..seller
     };
     assert_eq!(label(&seller, &asset).await, "row");
+}
+
+/// The component with each of these words, as its texts have them, replaced by one that is as long.
+fn with_words(wasm: &[u8], words: &[(&str, &str)]) -> Vec<u8> {
+    let mut wasm = wasm.to_vec();
+    for (word, other) in words {
+        assert_eq!(word.len(), other.len());
+        let places = wasm.windows(word.len()).enumerate();
+        let places = places.filter(|(_, found)| *found == word.as_bytes());
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        assert!(!places.is_empty(), "{word}");
+        for at in places {
+            wasm[at..at + word.len()].copy_from_slice(other.as_bytes());
+        }
+    }
+    wasm
+}
+
+/// A version that asks for a setting which connections in use do not have is not put to work in place of one that they work with. Where nothing is at
+/// work it is, so that they can be changed.
+#[tokio::test]
+async fn a_version_that_asks_for_other_settings_is_not_activated() {
+    let board = Router::new().route("/", get(|| async { "a board" }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let address = listener.local_addr().expect("its address");
+    tokio::spawn(async move { axum::serve(listener, board).await });
+    let seller = host().await.company(&unique("renames")).await;
+    seller.connector(guests::HELLO).await;
+    let connection = json!({"credential_type": "NONE", "credentials": r#"{"league":"north"}"#, "base_url": format!("http://{address}")});
+    let connection = seller.connection("hello", connection).await;
+    let test = seller.path(&format!("/connections/{connection}/test"));
+    let tested = seller.client.post(&test, json!({})).await.expect(200);
+    assert_eq!(tested.at("/data/success"), true, "{}", tested.body);
+
+    let version = env!("CARGO_PKG_VERSION");
+    let next = format!("{}9", &version[..version.len() - 1]);
+    let renamed = with_words(
+        guests::HELLO,
+        &[("league", "region"), (version, next.as_str())],
+    );
+    let path = seller.path("/connectors?activate=true");
+    let refused = seller.client.post_wasm(&path, renamed).await;
+    let refused = refused.expect_error(409, "CONNECTOR_UNHEALTHY");
+    let message = refused.text("/error/message");
+    assert!(
+        message.contains("a connection of \"hello\" that works fails with it")
+            && message.contains("settings do not fit"),
+        "{message}"
+    );
+    let [at_work, kept] = [format!("{version}: active"), format!("{next}: rejected")];
+    assert_eq!(versions(&seller.client, "hello").await, [at_work, kept]);
+    let tested = seller.client.post(&test, json!({})).await.expect(200);
+    assert_eq!(tested.at("/data/success"), true, "{}", tested.body);
+
+    let off = seller.path("/connectors/hello/deactivate");
+    seller.client.post(&off, json!({})).await.expect(200);
+    let activate = seller.path("/connectors/hello/activate");
+    let done = seller
+        .client
+        .post(&activate, json!({"version": next}))
+        .await;
+    assert_eq!(done.expect(200).at("/data/status"), "active");
+    let changed = json!({"credentials": r#"{"region":"north"}"#});
+    let connection = seller.path(&format!("/connections/{connection}"));
+    seller.client.patch(&connection, changed).await.expect(200);
 }

@@ -122,7 +122,7 @@ async fn check_empty(
         },
         limits: PoolLimits::default(),
     };
-    match ping(app, scope, candidate, &candidate.version, source).await {
+    match ping(app, scope, candidate, source).await {
         Err(fault) if fault.blame == Blame::Connector || fault.kind == FaultKind::Configuration => {
             Err(unhealthy(candidate, &format!("no session opens: {fault}")))
         }
@@ -130,7 +130,8 @@ async fn check_empty(
     }
 }
 
-/// A connection that answers on the version that runs must answer on the candidate.
+/// A connection that answers on the version that runs must answer on the candidate. Each of them is told what its own schema asks for: what was renamed
+/// or is asked for anew fails the candidate, and not both.
 async fn check_proven(
     app: &App,
     scope: &Scope,
@@ -138,19 +139,18 @@ async fn check_proven(
     before: Option<&str>,
     connection: &Connection,
 ) -> Result<(), ConnectorError> {
-    let engine = described(candidate, connection);
-    let Ok(source) = source::of_stored(app, connection, &engine).await else {
-        return Ok(());
-    };
-    let source = || Source {
-        connection: ConnectionId::generate().to_string(),
-        ..source.clone()
-    };
-    let Err(fault) = ping(app, scope, candidate, &candidate.version, source()).await else {
+    let Some(Err(fault)) = answers(app, scope, candidate, connection).await else {
         return Ok(());
     };
     let worked = match before {
-        Some(before) => ping(app, scope, candidate, before, source()).await.is_ok(),
+        Some(before) => match find(app, scope, &candidate.name, before) {
+            Some(at_work) => {
+                let tried = answers(app, scope, &at_work, connection).await;
+                tried.is_some_and(|tried| tried.is_ok())
+            }
+            // Taken away meanwhile.
+            None => false,
+        },
         None => fault.blame == Blame::Connector,
     };
     match worked {
@@ -165,14 +165,29 @@ async fn check_proven(
     }
 }
 
+/// Whether a connection answers on this version. `None`: what it is opened with cannot be put together, which says nothing of the version.
+async fn answers(
+    app: &App,
+    scope: &Scope,
+    version: &ConnectorInfo,
+    connection: &Connection,
+) -> Option<Result<(), Fault>> {
+    let engine = described(version, connection);
+    let source = source::of_stored(app, connection, &engine).await.ok()?;
+    let source = Source {
+        connection: ConnectionId::generate().to_string(),
+        ..source
+    };
+    Some(ping(app, scope, version, source).await)
+}
+
 async fn ping(
     app: &App,
     scope: &Scope,
-    candidate: &ConnectorInfo,
-    version: &str,
+    version: &ConnectorInfo,
     source: Source,
 ) -> Result<(), Fault> {
-    let which = (scope, candidate.name.as_str(), version);
+    let which = (scope, version.name.as_str(), version.version.as_str());
     let limits = Limits::new(PING.0, PING.1);
     let request = match souk_sandbox::platform_of(&source.engine) {
         None => Request::Ping(limits),
@@ -190,7 +205,7 @@ async fn ping(
 }
 
 /// As much of an engine as a source is made from.
-fn described(candidate: &ConnectorInfo, connection: &Connection) -> EngineInfo {
+fn described(version: &ConnectorInfo, connection: &Connection) -> EngineInfo {
     EngineInfo {
         slug: connection.engine.clone(),
         title: connection.engine.clone(),
@@ -198,11 +213,11 @@ fn described(candidate: &ConnectorInfo, connection: &Connection) -> EngineInfo {
         credential_types: Vec::new(),
         abilities: Vec::new(),
         facts: Facts::default(),
-        need: candidate.needs.first().copied().unwrap_or(Need::Http),
-        settings_schema: candidate.settings_schema.clone(),
-        connector: candidate.name.clone(),
-        version: candidate.version.clone(),
-        digest: candidate.digest.clone(),
+        need: version.needs.first().copied().unwrap_or(Need::Http),
+        settings_schema: version.settings_schema.clone(),
+        connector: version.name.clone(),
+        version: version.version.clone(),
+        digest: version.digest.clone(),
     }
 }
 
