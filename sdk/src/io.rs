@@ -71,6 +71,8 @@ pub(crate) struct Wire {
     /// How much of `incoming` has been read.
     pub at: usize,
     pub closed: bool,
+    /// What is left on it belongs to an answer that was given up.
+    pub broken: bool,
     pub tls: bool,
     pub waker: Option<Waker>,
 }

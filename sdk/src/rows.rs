@@ -141,14 +141,14 @@ impl Rows {
         self.is_nothing = true;
     }
 
-    /// Ends the request with what the connector returned. On a wire who stops at a row may have left others unread: that error is handed back,
-    /// for it ends the session.
+    /// Ends the request with what the connector returned. On a wire who stops at a row may have left others unread, and who says so has
+    /// ([`Tcp::broken`](crate::Tcp::broken)): that error is handed back, for it ends the session.
     pub(crate) fn conclude(
         mut self,
         result: Result<(), Error>,
         is_wire: bool,
     ) -> Result<(), Error> {
-        if is_wire && self.broken.is_some() {
+        if is_wire && (self.broken.is_some() || self.shared.wire.borrow().broken) {
             result.clone()?;
         }
         let result = result.and_then(|()| match self.broken.take() {

@@ -103,6 +103,13 @@ impl Tcp {
         .await
     }
 
+    /// Nobody knows any more what the next byte on the wire belongs to. A request that ends with this error ends the session, so that no other one
+    /// takes what is left of its answer for its own.
+    pub fn broken(&self, error: Error) -> Error {
+        self.shared.wire.borrow_mut().broken = true;
+        error
+    }
+
     pub fn close(&self) {
         self.shared.step.borrow_mut().close();
     }

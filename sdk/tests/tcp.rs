@@ -41,8 +41,15 @@ impl Connector for Lines {
             self.0.read_exact(&mut byte).await?;
             match byte {
                 [b'\n'] => break,
+                [b'?'] => {
+                    let odd = Error::source_failed("odd", "the source sent an odd letter");
+                    return Err(self.0.broken(odd));
+                }
                 [byte] => line.push(byte),
             }
+        }
+        if line == b"no" {
+            return Err(Error::source_failed("refused", "the source said no"));
         }
         rows.columns([column("line", ColumnType::Text, "line")])?;
         rows.push([Cell::Text(&String::from_utf8_lossy(&line))])
@@ -163,6 +170,20 @@ fn a_row_beyond_a_limit_ends_the_session() {
     line.push(b'\n');
     let ended = session.receive(Input::Bytes(line), &mut Step::default());
     assert_eq!(ended.unwrap_err().class, ErrorClass::LimitExceeded);
+}
+
+/// Who gives up in the middle of an answer ends the session, for the next request would read the rest; who has read an answer that refuses does not.
+#[test]
+fn an_answer_that_is_given_up_ends_the_session() {
+    let mut session = open();
+    ask(&mut session, 1, "one");
+    let (_, events) = feed(&mut session, b"no\n");
+    assert!(
+        matches!(events.as_slice(), [Event::Failed(f)] if f.id == 1 && f.error.code == "refused")
+    );
+    ask(&mut session, 2, "two");
+    let ended = session.receive(Input::Bytes(b"o?dd\n".to_vec()), &mut Step::default());
+    assert_eq!(ended.unwrap_err().code, "odd");
 }
 
 /// What a connector does not implement is `unsupported`.

@@ -29,6 +29,8 @@ const COMMANDS: [&str; 8] = ["GET", "MGET", "STRLEN", "LRANGE", "SMEMBERS", "HGE
 const LINE_BYTES_MAX: usize = 64 << 10;
 const TEXT_BYTES_MAX: usize = 16 << 20;
 const ITEMS_MAX: usize = 1_000_000;
+/// The code of what the server refuses.
+const REFUSED: &str = "refused";
 
 pub struct MyConnector {
     wire: Tcp,
@@ -57,12 +59,12 @@ impl Connector for MyConnector {
         }
         let session = MyConnector { wire };
         if let Some(password) = access.password {
-            let refused = |error: Error| match error.class {
-                souk_sdk::ErrorClass::Source => {
-                    Error::authentication("password_rejected", "the source refused the password")
-                        .detail(error.detail.unwrap_or_default())
+            let refused = |error: Error| {
+                if error.code != REFUSED {
+                    return error;
                 }
-                _ => error,
+                Error::authentication("password_rejected", "the source refused the password")
+                    .detail(error.detail.unwrap_or_default())
             };
             session.ask(&["AUTH".into(), password]).await.map_err(refused)?;
         }
@@ -112,6 +114,11 @@ fn text(bytes: &[u8]) -> Result<&str, Error> {
     std::str::from_utf8(bytes).map_err(|_| Error::source_failed("no_text", "the value is no UTF-8"))
 }
 
+/// What the server says in place of a value.
+fn refused(text: &str) -> Error {
+    Error::source_failed(REFUSED, "the source refused the command").detail(text)
+}
+
 impl MyConnector {
     /// Sends a command and reads its reply: one value, or a list of values.
     async fn ask(&self, words: &[String]) -> Result<Vec<Reply>, Error> {
@@ -125,22 +132,25 @@ impl MyConnector {
             return Ok(vec![self.value(&head).await?]);
         };
         let mut replies = Vec::new();
-        for _ in 0..size(count, ITEMS_MAX)?.unwrap_or(0) {
+        for _ in 0..self.size(count, ITEMS_MAX)?.unwrap_or(0) {
             let head = self.line().await?;
+            if let Some(text) = head.strip_prefix('-') {
+                return Err(self.wire.broken(refused(text)));
+            }
             replies.push(self.value(&head).await?);
         }
         Ok(replies)
     }
 
     async fn value(&self, head: &str) -> Result<Reply, Error> {
-        let garbage = || Error::source_failed("bad_reply", "the source does not speak RESP");
+        let garbage = || self.broken("bad_reply", "the source does not speak RESP");
         let (kind, rest) = head.split_at_checked(1).ok_or_else(garbage)?;
         match kind {
             "+" => Ok(Reply::Text(rest.into())),
             ":" => rest.parse().map(Reply::Number).map_err(|_| garbage()),
-            "-" => Err(Error::source_failed("refused", "the source refused the command").detail(rest)),
+            "-" => Err(refused(rest)),
             "$" => {
-                let Some(length) = size(rest, TEXT_BYTES_MAX)? else {
+                let Some(length) = self.size(rest, TEXT_BYTES_MAX)? else {
                     return Ok(Reply::Null);
                 };
                 let mut bytes = vec![0; length + 2];
@@ -160,23 +170,28 @@ impl MyConnector {
         let mut line = Vec::new();
         while !line.ends_with(b"\r\n") {
             if line.len() == LINE_BYTES_MAX {
-                return Err(Error::source_failed("long_line", "the source's line has no end"));
+                return Err(self.broken("long_line", "the source's line has no end"));
             }
             let mut byte = [0];
             self.wire.read_exact(&mut byte).await?;
             line.extend(byte);
         }
         line.truncate(line.len() - 2);
-        String::from_utf8(line).map_err(|_| Error::source_failed("bad_reply", "the source does not speak RESP"))
+        String::from_utf8(line).map_err(|_| self.broken("bad_reply", "the source does not speak RESP"))
     }
-}
 
-/// A length; `None` is the protocol's -1, which is NULL.
-fn size(text: &str, max: usize) -> Result<Option<usize>, Error> {
-    match text.parse::<i64>() {
-        Ok(-1) => Ok(None),
-        Ok(size) if usize::try_from(size).is_ok_and(|size| size <= max) => Ok(Some(size as usize)),
-        _ => Err(Error::source_failed("bad_length", "the source announced a length that cannot be")),
+    /// A length; `None` is the protocol's -1, which is NULL.
+    fn size(&self, text: &str, max: usize) -> Result<Option<usize>, Error> {
+        match text.parse::<i64>() {
+            Ok(-1) => Ok(None),
+            Ok(size) if usize::try_from(size).is_ok_and(|size| size <= max) => Ok(Some(size as usize)),
+            _ => Err(self.broken("bad_length", "the source announced a length that cannot be")),
+        }
+    }
+
+    /// The rest of the reply stays on the wire, and the next request would take it for its own: the session ends.
+    fn broken(&self, code: &str, message: &str) -> Error {
+        self.wire.broken(Error::source_failed(code, message))
     }
 }
 

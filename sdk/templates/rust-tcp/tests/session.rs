@@ -32,3 +32,18 @@ fn a_wrong_password_is_the_credentials_fault() {
     let error = Session::<MyConnector>::tcp(r#"{"password": "wrong", "ssl_mode": "disable"}"#, wire).err().unwrap();
     assert_eq!(error.class, ErrorClass::Authentication);
 }
+
+#[test]
+fn what_is_no_reply_is_the_sources_fault() {
+    let replies = [
+        ("*2\r\n-ERR no\r\n$1\r\nb\r\n", "refused"),
+        ("$99999999\r\n", "bad_length"),
+        ("hello\r\n", "bad_reply"),
+    ];
+    for (reply, code) in replies {
+        let wire = Wire::new().expects("*2\r\n$3\r\nGET\r\n$1\r\na\r\n").sends(reply);
+        let mut session = Session::<MyConnector>::tcp(PLAIN, wire).unwrap();
+        let error = session.query("GET a", []).unwrap_err();
+        assert_eq!((error.class, error.code.as_str()), (ErrorClass::Source, code));
+    }
+}
