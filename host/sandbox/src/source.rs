@@ -24,6 +24,22 @@ pub struct Source {
     pub limits: PoolLimits,
 }
 
+impl Source {
+    /// Whether a connector is told the same by both, and the same is sent in its stead.
+    #[inline]
+    pub(crate) fn tells_the_same(&self, other: &Source) -> bool {
+        std::ptr::eq(self, other)
+            || (self.settings_json == other.settings_json && self.attached() == other.attached())
+    }
+
+    fn attached(&self) -> &[(String, String)] {
+        match &self.grant {
+            Grant::Http { attach, .. } => attach,
+            Grant::Tcp { .. } | Grant::Directory(_) | Grant::Lent(_) => &[],
+        }
+    }
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Source")

@@ -66,7 +66,7 @@ pub(crate) struct Pools {
     /// Advances when pools are to be let go of.
     generation: AtomicU64,
     pub open: Open,
-    /// By connection id; the pools of one id differ in company, revision or connector.
+    /// By connection id; the pools of one id differ in company, revision, connector or what it is told.
     by_connection: RwLock<HashMap<String, Vec<Arc<Pool>>>>,
     sessions: Arc<AtomicUsize>,
     sessions_total: usize,
@@ -336,14 +336,18 @@ impl Pools {
     }
 }
 
-/// A pool also serves those who hold an older revision of its source.
+/// A pool also serves those who hold an older revision of its source, and of the same revision those whose connector is told the same: what that is was
+/// put together after the schema of the version at work, and who has it from the version before may come when the next one has taken over. A pool that is
+/// made for him is not for those who come later.
 #[inline]
 fn serves(pool: &Pool, source: &Source, part: Part) -> bool {
+    let own = &pool.source;
     pool.part == part
         && !pool.is_retired()
-        && pool.source.revision >= source.revision
-        && pool.source.company == source.company
-        && pool.source.engine == source.engine
+        && (own.revision > source.revision
+            || (own.revision == source.revision && own.tells_the_same(source)))
+        && own.company == source.company
+        && own.engine == source.engine
 }
 
 /// Makes the target ready, or says why the grant or the settings cannot work.

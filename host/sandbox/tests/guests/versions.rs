@@ -1,6 +1,8 @@
 //! Components and their versions: what is refused, what takes over, and whose it is.
 
-use souk_sandbox::{Blame, FaultKind, LoadError, Scope, Status};
+use std::sync::Arc;
+
+use souk_sandbox::{Blame, FaultKind, LoadError, PoolLimits, Scope, Source, Status};
 use souk_tests::guests;
 
 use crate::common::*;
@@ -128,6 +130,28 @@ async fn versions_are_activated_and_rolled_back() {
         .await
         .unwrap();
     assert_eq!(sandbox.connectors().len(), 1);
+}
+
+/// What is told a connector is what its own version asks for: whoever has that from the version before, and comes when the next one has taken over, leaves
+/// no session behind that was told so.
+#[tokio::test]
+async fn what_the_version_before_was_told_is_told_nobody_else() {
+    let sandbox = with_guest(guests::FIXED_ROWS).await;
+    let told = |rows: u32| {
+        let settings = format!(r#"{{"rows":{rows}}}"#);
+        source_with("fixed", &settings, PoolLimits::default())
+    };
+    let rows = async |source: &Arc<Source>| {
+        let output = run(&sandbox, source, "select id").await;
+        output.unwrap().rows
+    };
+    let before = told(1);
+    assert_eq!(rows(&before).await, 1);
+    activate(&sandbox, guests::FIXED_ROWS_LATER).await;
+    assert_eq!(rows(&before).await, 1);
+    let now = told(2);
+    assert_eq!(rows(&now).await, 2);
+    assert_eq!(rows(&told(2)).await, 2);
 }
 
 /// A company's own connector serves that company and nobody else.
