@@ -75,6 +75,21 @@ async fn a_lock_file_makes_two_hosts_alike() {
 
     registry.kill();
     sync(&other, &lock, &locked).await.ok();
+
+    // What is tried out beside what the file names takes no calls from it any more.
+    let later = desk.file("later.wasm", guests::FIXED_ROWS_LATER);
+    add(&other, &later, &[]).await.ok();
+    let canary = ["fixed-rows", "5.0.0", "--platform", "--share", "20"];
+    let canary = [&["connector", "activate"][..], &canary[..]].concat();
+    other.operate(&canary).await.ok();
+    let tried = versions(&other, "fixed-rows").await;
+    assert_eq!(tried, ["1.0.0 active", "5.0.0 canary"]);
+    sync(&other, &lock, &locked).await.ok();
+    let ended = versions(&other, "fixed-rows").await;
+    assert!(
+        ended[0] == "1.0.0 active" && ended[1] != "5.0.0 canary",
+        "{ended:?}"
+    );
 }
 
 /// An entry that somebody wrote by hand says where, and nothing else: `sync` finds out the rest and writes it down, `sync --locked` refuses it.

@@ -122,7 +122,8 @@ async fn bring(
             version
         }
     };
-    if version["status"] == "active" {
+    // A canary beside it takes calls from it: that is ended.
+    if version["status"] == "active" && version["share_percent"] == 100 {
         return Ok(version);
     }
     let consent = Consent {
