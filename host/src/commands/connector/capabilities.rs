@@ -24,8 +24,14 @@ struct Needs {
 enum Settings {
     /// The schema names none: the connector is told whatever is given.
     All,
-    /// By name, and whether each is a secret.
-    Named(BTreeMap<String, bool>),
+    Named(BTreeMap<String, Setting>),
+}
+
+#[derive(Clone, Copy)]
+struct Setting {
+    is_secret: bool,
+    /// The host sends it as a header, and the connector is not told.
+    is_sent: bool,
 }
 
 /// How a version differs from the one at work.
@@ -184,8 +190,8 @@ fn import(package: &String) -> String {
     format!("import {package}")
 }
 
-fn setting((name, is_secret): (&String, &bool)) -> String {
-    match is_secret {
+fn setting((name, setting): (&String, &Setting)) -> String {
+    match setting.is_secret {
         true => format!("setting {name}, a secret"),
         false => format!("setting {name}"),
     }
@@ -200,11 +206,13 @@ impl Settings {
         let Some(properties) = schema["properties"].as_object() else {
             return Settings::All;
         };
-        let is_secret =
-            |member: &Value| member["writeOnly"] == true || member["format"] == "password";
+        let setting = |member: &Value| Setting {
+            is_secret: member["writeOnly"] == true || member["format"] == "password",
+            is_sent: member["x-souk-header"].is_string(),
+        };
         let named = properties
             .iter()
-            .map(|(name, member)| (plain(name), is_secret(member)));
+            .map(|(name, member)| (plain(name), setting(member)));
         Settings::Named(named.collect())
     }
 
@@ -237,9 +245,18 @@ impl Settings {
         let new = new.map(|found| Line {
             sign: "+",
             what: setting(found),
-            widens: *found.1,
+            widens: found.1.is_secret,
         });
-        gone.chain(new).collect()
+        let is_told_now = |(name, now): &(&String, &Setting)| {
+            let was_sent = before.get(*name).is_some_and(|setting| setting.is_sent);
+            was_sent && !now.is_sent
+        };
+        let told = after.iter().filter(is_told_now).map(|found| Line {
+            sign: "+",
+            what: format!("{}, which the host has sent in its place", setting(found)),
+            widens: true,
+        });
+        gone.chain(new).chain(told).collect()
     }
 }
 
@@ -280,6 +297,18 @@ mod tests {
             assert!(!back.widens(), "{back}");
             assert!(back.to_string().contains("\n  - "), "{back}");
         }
+        // What the host has sent as a header is told the connector itself.
+        let sent =
+            json!({"properties": {"token": {"writeOnly": true, "x-souk-header": "authorization"}}});
+        let sent = version(json!({"settings_schema": sent}));
+        let told = json!({"properties": {"token": {"writeOnly": true}}});
+        let told = version(json!({"settings_schema": told}));
+        let difference = Difference::between(Some(&sent), &told);
+        assert!(difference.widens(), "{difference}");
+        let line =
+            "+ setting token, a secret, which the host has sent in its place  (more than before)";
+        assert!(difference.to_string().contains(line), "{difference}");
+        assert!(!Difference::between(Some(&told), &sent).widens());
         for same in [
             json!({"imports": ["wasi:io/streams@0.2.9"]}),
             json!({"settings_schema": {"properties": {"league": {}, "season": {}}}}),
