@@ -322,9 +322,15 @@ impl Speaker {
         };
         let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let (settings, schema) = (parse(settings), parse(schema));
-        let is_secret = |name: &str| {
+        let is_secret_of = |schema: &Value, name: &str| {
             let member = &schema["properties"][name];
             member["writeOnly"] == true || member["format"] == "password"
+        };
+        // A publisher of several platforms has the schema of each there.
+        let platforms = schema["$defs"].as_object();
+        let is_secret = |name: &str| {
+            let mut platforms = platforms.into_iter().flat_map(|all| all.values());
+            is_secret_of(&schema, name) || platforms.any(|schema| is_secret_of(schema, name))
         };
         let members = settings.as_object().into_iter().flatten();
         members
@@ -517,5 +523,15 @@ mod tests {
         let speaker = speaker(&Arc::default(), "one", "hello").on("con_1", settings, schema);
         let said = speaker.redacted("north tok-12345-long and tok-12345".to_owned());
         assert_eq!(said, "north [secret] and [secret]");
+    }
+
+    /// Nor is what the schema of one of a publisher's platforms calls so.
+    #[test]
+    fn secrets_of_platforms_are_left_out() {
+        let schema = r#"{"$defs":{"blog":{"properties":{"key":{"writeOnly":true}}},"chat":{"properties":{"link":{}}}}}"#;
+        let settings = r#"{"key":"key-12345","link":"https://x"}"#;
+        let speaker = speaker(&Arc::default(), "one", "notes").on("int_1", settings, schema);
+        let said = speaker.redacted("key-12345 to https://x".to_owned());
+        assert_eq!(said, "[secret] to https://x");
     }
 }
