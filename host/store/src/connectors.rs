@@ -175,6 +175,23 @@ pub async fn note_error(
     Ok(())
 }
 
+/// Whether a version is stored. If it is, no other host deletes it until `tx` ends.
+pub async fn hold(
+    tx: &mut Write,
+    (scope, name, version): (&str, &str, &str),
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE connectors SET error = error WHERE scope = $1 AND name = $2 AND version = $3",
+    )
+    .bind(scope)
+    .bind(name)
+    .bind(version)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Waits for whoever holds it ([`hold`]).
 pub async fn delete(
     tx: &mut Write,
     scope: &str,

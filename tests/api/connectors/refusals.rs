@@ -56,6 +56,30 @@ async fn a_version_that_the_store_does_not_take_is_not_at_work() {
     assert_eq!(label(&seller, &asset).await, "row");
 }
 
+/// What another host has deleted a moment ago is not put to work here, though this one has not heard of that: nobody could load it again.
+#[tokio::test]
+async fn a_version_that_is_gone_is_not_put_to_work() {
+    let host = own_host().await;
+    let platform = host.platform();
+    let first = upload(&platform, guests::FIXED_ROWS, "?activate=true").await;
+    first.expect(201);
+    upload(&platform, guests::FIXED_ROWS_LATER, "")
+        .await
+        .expect(201);
+    let (seller, asset) = labels(&host, "gone").await;
+    let store = rusqlite::Connection::open(host.data_dir.join("souk.db")).expect("the store");
+    let gone = store.execute("DELETE FROM connectors WHERE version = '5.0.0'", []);
+    assert_eq!(gone.expect("done"), 1);
+    let activate = json!({"version": "5.0.0"});
+    let refused = platform
+        .post("/connectors/fixed-rows/activate", activate)
+        .await;
+    refused.expect_error(404, "CONNECTOR_NOT_FOUND");
+    assert_eq!(label(&seller, &asset).await, "row");
+    let seen = versions(&platform, "fixed-rows").await;
+    assert!(seen.contains(&"1.0.0: active".to_owned()), "{seen:?}");
+}
+
 /// A version without the engine that a connection names is not put to work in place of one that has it; without such a connection it is.
 #[tokio::test]
 async fn an_engine_in_use_is_not_dropped() {

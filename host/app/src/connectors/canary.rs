@@ -43,13 +43,15 @@ pub(super) async fn begin(
     // Before the store has it: what is not there in the end is ended when the store is followed.
     app.connectors.note_canary(begun.clone());
     let of = (begun.scope.as_str(), name.as_str(), version.as_str());
-    let written = app.db.write(async |tx| {
+    let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
+        shelf::hold(app, tx, of).await?;
         note_error(tx, of, None).await?;
-        canaries::begin(tx, &begun).await
+        canaries::begin(tx, &begun).await?;
+        Ok(())
     });
     if let Err(error) = written.await {
         app.connectors.changed.notify_one();
-        return Err(error.into());
+        return Err(error);
     }
     Ok(info)
 }

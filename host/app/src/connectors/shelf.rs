@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use souk_sandbox::{ConnectorInfo, LoadError, Need, Scope, SessionCount, Status};
+use souk_store::Write;
 use souk_store::connectors::{self, CHUNK_BYTES, PLATFORM, StoredConnector};
 use souk_store::db::READ_WITHIN;
 
@@ -109,6 +110,25 @@ pub(super) async fn fetch(
         .ask(async |db| connectors::get(db, text, name, version).await);
     let row = row.await?.ok_or(ConnectorError::NotFound)?;
     load(app, &row, scope).await
+}
+
+/// Refuses to write down that a version takes calls which another host has deleted, though it is loaded here: nobody could load it again. Until `tx`
+/// ends it is not deleted.
+pub(super) async fn hold(
+    app: &App,
+    tx: &mut Write,
+    of: (&str, &str, &str),
+) -> Result<(), ConnectorError> {
+    let (scope, name, version) = of;
+    // What comes with the host, or lies in the operator's directory, has no row.
+    let is_stored = {
+        let stored = app.connectors.stored.lock();
+        stored.contains(&key(scope, name, version))
+    };
+    match !is_stored || connectors::hold(tx, of).await? {
+        true => Ok(()),
+        false => Err(ConnectorError::NotFound),
+    }
 }
 
 /// As it is, loaded or not.

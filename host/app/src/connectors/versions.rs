@@ -397,6 +397,8 @@ async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(
     }
     app.db
         .write(async |tx| -> Result<_, ConnectorError> {
+            // First: who puts it to work on another host meanwhile is waited for, and seen.
+            let was_stored = connectors::delete(tx, text, name, version).await?;
             let chosen = connectors::choice_of(tx, text, name).await?;
             let is_at_work =
                 |choice: Choice| choice.version == version && choice.deactivated_at.is_none();
@@ -419,7 +421,7 @@ async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(
                 // Begun beside a version that is not at work any more: it takes no calls.
                 canaries::end(tx, text, name).await?;
             }
-            if !connectors::delete(tx, text, name, version).await? {
+            if !was_stored {
                 return Err(ConnectorError::Conflict(format!(
                     "connector \"{name}\" {version} is part of this host: it cannot be deleted"
                 )));
@@ -463,6 +465,7 @@ async fn remember(
         reason,
     };
     let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
+        shelf::hold(app, tx, (text, name, version)).await?;
         if choice.reason.is_none() {
             connectors::note_error(tx, (text, name, version), None).await?;
         }
