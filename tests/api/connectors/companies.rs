@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use souk_tests::{Company, PgCluster, TestHost, guests};
+use souk_tests::{Client, Company, PgCluster, TestHost, guests};
 
 use super::{FOLLOWED_WITHIN, label, labels, own_host, upload, versions};
 use crate::{host, unique};
@@ -56,6 +56,13 @@ async fn a_private_connector_is_private() {
         .delete(&owner.path("/connectors/traps/versions/1.0.0"))
         .await
         .expect_error(409, "CONFLICT");
+    // Staff sees it, and none of its own calls reaches it.
+    let reached = async |client: &Client| {
+        let seen = client.get("/connectors/traps").await.expect(200);
+        seen.at("/data/active_version").clone()
+    };
+    assert_eq!(reached(&owner.client).await, "1.0.0");
+    assert_eq!(reached(&host.platform()).await, json!(null));
 }
 
 /// Only platform staff change what all companies run on.

@@ -40,7 +40,12 @@ pub async fn get_connector(
         return Err(Problem::not_found("connector", &name));
     }
     versions.sort_by_key(|version| version.company_id.is_none());
-    let active = versions.iter().find(|version| version.status == "active");
+    // Staff sees those of all companies, none of which it reaches.
+    let is_reached = |version: &&ConnectorOut| {
+        let owner = version.company_id.as_deref();
+        version.status == "active" && owner.is_none_or(|owner| owner == caller.company().as_str())
+    };
+    let active = versions.iter().find(is_reached);
     Ok(Data(VersionsOut {
         active_version: active.map(|version| version.version.clone()),
         name,
