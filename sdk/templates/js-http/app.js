@@ -1,4 +1,4 @@
-// A connector for an API that lists things page by page: a statement is a path (`/items`).
+// A connector for an API that lists things page by page: a statement is a path (`/items`), and its parameters become the query's `q`.
 import { SoukError, classified, defineConnector, json, ledTo, micros, request } from './souk.js';
 
 // What a connection is configured with. A host passes on what is named here, and nothing else; a secret has "writeOnly": true.
@@ -25,8 +25,15 @@ export const connector = defineConnector({
 
   *query(session, query, rows) {
     if (!query.text.startsWith('/')) throw new SoukError('invalid-request', 'no_path', 'a statement is a path, as in /items');
+    let path = query.text;
+    query.parameters.forEach(({ tag, val }, at) => {
+      // The caller has left it out.
+      if (tag === 'null') return;
+      if (tag !== 'text') throw new SoukError('invalid-request', 'no_text', 'must be a text', { parameter: at });
+      path += `${path.includes('?') ? '&' : '?'}q=${encodeURIComponent(val)}`;
+    });
     rows.columns([['id', 'int64', 'integer'], ['name', 'text', 'string'], ['price', 'decimal', 'decimal'], ['at', 'timestamp', 'date-time']]);
-    for (let path = query.text; path; ) {
+    while (path) {
       const page = json(classified(yield get(session, path)));
       if (!Array.isArray(page?.items)) throw new SoukError('source', 'bad_json', "the source's answer is not the JSON that was expected");
       for (const { id, name, price, at } of page.items) rows.push([id, name, price, at && micros(at)]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connector } from '../app.js';
-import { Origin, Session, refused } from './scripted.js';
+import { Origin, Session, refused, texts } from './scripted.js';
 
 const open = (answers) => new Session(connector, { api_key: 'secret' }, new Origin(answers));
 
@@ -14,6 +14,14 @@ test('pages follow each other', () => {
   assert.deepEqual(session.query('/items'), [[1n, 'pear', '1.50', null], [2n, 'fig', null, 1_000_000n]]);
   const [{ headers }] = session.source.requests;
   assert.deepEqual(headers, [{ name: 'authorization', value: 'Bearer secret' }]);
+});
+
+test('a parameter is one value, or is left out', () => {
+  const none = [200, '{"items": [], "next": null}'];
+  const session = open({ '/items?q=a%26b': none, '/items': none });
+  assert.deepEqual(session.query('/items', texts('a&b')), []);
+  assert.deepEqual(session.query('/items', [{ tag: 'null' }]), []);
+  assert.throws(() => session.query('/items', [{ tag: 'int64', val: 1n }]), refused('invalid-request'));
 });
 
 test('a source leads to its own paths', () => {

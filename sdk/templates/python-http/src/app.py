@@ -31,6 +31,8 @@ class MyConnector(souk.Connector):
             match value:
                 case wit.Value_Text(text):
                     path += f"{'&' if '?' in path else '?'}q={souk.encoded(text)}"
+                case wit.Value_Null():
+                    pass  # the caller has left it out
                 case _:
                     raise SoukError("invalid-request", "no_text", "must be a text", parameter=at)
         rows.columns(("id", "int64", "integer"), ("name", "text", "string"), ("price", "decimal", "decimal"), ("at", "timestamp", "date-time"))

@@ -22,8 +22,14 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(session.query("/items")), 2)
 
     def test_a_parameter_is_one_value(self):
-        api = Origin({"/items?q=a%26b": (200, '{"items": [], "next": null}')})
-        self.assertEqual(Session(app, KEY, api).query("/items", wit.Value_Text("a&b")), [])
+        none = (200, '{"items": [], "next": null}')
+        session = Session(app, KEY, Origin({"/items?q=a%26b": none, "/items": none}))
+        self.assertEqual(session.query("/items", wit.Value_Text("a&b")), [])
+        # One that the caller has left out is none.
+        self.assertEqual(session.query("/items", wit.Value_Null(None)), [])
+        with self.assertRaises(Refused) as refused:
+            session.query("/items", wit.Value_Int64(1))
+        self.assertEqual((refused.exception.kind, refused.exception.error.parameter), ("invalid-request", 0))
 
     def test_who_leaves_ends_what_he_asked_and_no_other(self):
         self.assertIn("cancel", app.Connector().describe().abilities)

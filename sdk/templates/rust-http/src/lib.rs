@@ -67,11 +67,13 @@ impl Connector for MyConnector {
             return Err(Error::invalid_request("no_path", "a statement is a path, as in /items"));
         }
         let mut first = self.request(query.text);
-        for parameter in &query.parameters {
-            let Value::Text(text) = parameter else {
-                return Err(Error::invalid_request("no_text", "parameters are texts"));
-            };
-            first = first.query("q", text);
+        for (at, parameter) in query.parameters.iter().enumerate() {
+            match parameter {
+                Value::Text(text) => first = first.query("q", text),
+                // The caller has left it out.
+                Value::Null(_) => {}
+                _ => return Err(Error::invalid_request("no_text", "must be a text").parameter(at)),
+            }
         }
         rows.columns([
             column("id", ColumnType::Int64, "integer"),

@@ -33,10 +33,15 @@ fn a_source_leads_to_its_own_paths() {
 
 #[test]
 fn a_parameter_is_one_value() {
-    let api = Origin::new().get("/items?q=a%26b", r#"{"items": [], "next": null}"#);
+    let none = r#"{"items": [], "next": null}"#;
+    let api = Origin::new().get("/items?q=a%26b", none).get("/items", none);
     let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
     let answer = session.query("/items", [Value::Text("a&b".into())]).unwrap();
     assert!(answer.rows.is_empty());
+    // One that the caller has left out is none.
+    assert!(session.query("/items", [Value::Null(None)]).unwrap().rows.is_empty());
+    let error = session.query("/items", [Value::Int64(1)]).unwrap_err();
+    assert_eq!((error.class, error.parameter), (ErrorClass::InvalidRequest, Some(0)));
 }
 
 #[test]
