@@ -3,11 +3,17 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use souk_tests::{Answer, TestHost, guests};
+use souk_tests::{Answer, PgCluster, TestHost, guests};
 
+use crate::connectors::versions;
+
+/// What hosts that share a store have in common.
+const MASTER_KEY: &str = "5f3c1d0a9b8e7f6a5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b";
+/// A host that is behind tries again every half minute, and a debug build takes its time.
+const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(180);
 /// The log applier tries again at its own pace.
 const WELL_WITHIN: Duration = Duration::from_secs(60);
 
@@ -157,4 +163,60 @@ fn is_unavailable(what: &str, answer: &Answer) {
     assert_eq!(answer.status, 503, "{told}");
     assert_eq!(answer.at("/error/code"), "SERVICE_UNAVAILABLE", "{told}");
     assert!(!answer.header("retry-after").is_empty(), "{told}");
+}
+
+/// The same component in other bytes, which no host has compiled before.
+fn anew(wasm: &[u8]) -> Vec<u8> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.expect("a clock").as_nanos().to_le_bytes();
+    let section = [&b"\x04test"[..], &now].concat();
+    // A custom section, and its length.
+    let head = [0, section.len() as u8];
+    [wasm, &head, &section].concat()
+}
+
+/// A host whose disk was full when another one of the store put a version to work has it at work, too, once there is room.
+#[tokio::test]
+async fn a_host_whose_disk_was_full_catches_up() {
+    let Some(disk) = SmallDisk::mount("512m") else {
+        let reason = "SKIPPED: a full disk of one of two hosts was not tried, this process may not mount a small file system";
+        writeln!(std::io::stderr(), "{reason}").ok();
+        return;
+    };
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let shared = || {
+        TestHost::builder()
+            .arg("--database-url", &url)
+            .env("SOUK_MASTER_KEY", MASTER_KEY)
+    };
+    let first = shared().start().await;
+    let data_dir = disk.0.path().join("data");
+    let second = shared().data_dir(&data_dir).start().await;
+    let key = first.ready["platform"]["api_key"].as_str().expect("a key");
+    let follows = async |wanted: &str| {
+        let begun = Instant::now();
+        loop {
+            let seen = versions(&second, key, "fixed-rows").await;
+            if seen.iter().any(|version| version == wanted) {
+                return;
+            }
+            assert!(begun.elapsed() < CAUGHT_UP_WITHIN, "{wanted}: {seen:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let upload = async |wasm: &[u8]| {
+        let path = "/connectors?activate=true";
+        let uploaded = first.platform().post_wasm(path, wasm.to_vec()).await;
+        uploaded.expect(201);
+    };
+    upload(guests::FIXED_ROWS).await;
+    follows("1.0.0 active").await;
+    disk.fill();
+    upload(&anew(guests::FIXED_ROWS_LATER)).await;
+    follows("5.0.0 rejected").await;
+    let seen = versions(&second, key, "fixed-rows").await;
+    assert!(seen.contains(&"1.0.0 active".to_owned()), "{seen:?}");
+    disk.make_room();
+    follows("5.0.0 active").await;
 }

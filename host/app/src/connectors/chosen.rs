@@ -1,5 +1,7 @@
 //! Carrying out here what was chosen of a connector, by whichever host: the store has it.
 
+use std::sync::atomic::Ordering;
+
 use souk_sandbox::{LoadError, Scope};
 use souk_store::connectors::{self, Choice};
 
@@ -42,6 +44,13 @@ pub(super) async fn follow_choice(app: &App, choice: &Choice) -> Result<(), Conn
         Ok(()) => {}
         // The store is away, and says so again when it is back.
         Err(ConnectorError::Store(error)) => return Err(error.into()),
+        // This host's own trouble: others have it at work, and so has this one when there is room (`following`).
+        Err(error @ ConnectorError::DiskFull(_)) => {
+            tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error,
+                "cannot activate the chosen version now; trying again");
+            app.connectors.is_behind.store(true, Ordering::Release);
+            return Ok(());
+        }
         // A bundled version that an older host brought along: the one of this host takes its place.
         Err(ConnectorError::NotFound) => tracing::info!(
             scope = choice.scope,

@@ -19,6 +19,8 @@ use crate::App;
 const PIECES_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The store may be away for a moment; what a change asks for is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// What this host could not do takes longer to mend, and costs more to try.
+const BEHIND_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// Loads the bundled connectors and what the store holds, then follows the store's changes on the
 /// current runtime. A stored connector that cannot be loaded is logged and left out.
@@ -109,7 +111,13 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
 
 async fn follow(app: App) {
     loop {
-        app.connectors.changed.notified().await;
+        let changed = app.connectors.changed.notified();
+        match app.connectors.is_behind.swap(false, Ordering::AcqRel) {
+            true => {
+                let _ = tokio::time::timeout(BEHIND_RETRY_AFTER, changed).await;
+            }
+            false => changed.await,
+        }
         let reconciled = {
             let _changing = app.connectors.changing.lock().await;
             app.db.answered(READ_WITHIN, reconcile(&app)).await

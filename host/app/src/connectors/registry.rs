@@ -33,6 +33,8 @@ pub struct Registry {
     at_switch: Mutex<BTreeMap<(String, String), (String, Counted)>>,
     pub(super) compile_time: CompileTime,
     pub(super) changed: Arc<Notify>,
+    /// A choice could not be carried out here for want of room.
+    pub(super) is_behind: AtomicBool,
     pub(super) turns: Turns,
     /// Everything that a start loads is loaded: what is compiled for nobody may go.
     pub(super) is_complete: AtomicBool,
@@ -79,6 +81,7 @@ impl Registry {
             at_switch: Mutex::default(),
             compile_time: CompileTime::default(),
             changed,
+            is_behind: AtomicBool::new(false),
             turns: Turns::default(),
             is_complete: AtomicBool::new(false),
             changing: Arc::default(),
