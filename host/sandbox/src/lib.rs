@@ -55,7 +55,7 @@ pub use options::{Compiler, LENT_WITHIN, Options, SandboxLimits};
 pub use request::{
     Call, Check, Limits, Post, Publication, Query, Request, Route, SchemaFilter, Value, Visibility,
 };
-pub use sandbox::{Sandbox, Tried};
+pub use sandbox::{LOADERS, Sandbox, Tried};
 pub use source::{Grant, Lender, Lent, PoolLimits, Source, platform, platform_of};
 pub use tenants::Quota;
 pub use wire::refused_header;

@@ -38,8 +38,11 @@ const LANE_NICE: i32 = 10;
 const OUTER_LANE_NICE: i32 = 15;
 /// And a quarter of what nobody else wants.
 const OUTER_LANE_RESTS: u32 = 3;
-/// Connectors that are compiled and linked at once, one of a company.
-const LOADERS: usize = 2;
+/// Connectors that are compiled and linked at once. Whoever has uploads compiled leaves one of them: what was compiled before is loaded in a moment, and
+/// everybody waits for that who changes connectors.
+pub const LOADERS: usize = 3;
+/// Of a company: one that is compiled, for minutes, and one that is only loaded.
+const LOADERS_OF_COMPANY: usize = 2;
 const LOADER_NICE: i32 = 10;
 /// How often a host that shuts down looks whether its requests have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
@@ -93,7 +96,7 @@ impl Sandbox {
             name: "souk-loader",
             threads: LOADERS,
             nice: LOADER_NICE,
-            per_company: 1,
+            per_company: LOADERS_OF_COMPANY,
             rests: 0,
         };
         let tenants = Tenants::default();
@@ -279,14 +282,12 @@ mod tests {
         );
     }
 
-    /// Whoever has compiled code looked through waits for nobody's compilation.
-    #[tokio::test]
-    async fn compilations_hold_up_no_sweep() {
-        let (sandbox, _directory) = sandbox();
+    /// Components of so many companies that are compiled until what is returned is dropped.
+    fn compilations(sandbox: &Sandbox, companies: usize) -> mpsc::Sender<()> {
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         let (begin, begun) = mpsc::channel();
-        for number in 0..LOADERS {
+        for number in 0..companies {
             let (begin, held) = (begin.clone(), held.clone());
             let compile = async move {
                 let _ = begin.send(());
@@ -296,12 +297,34 @@ mod tests {
             let loaders = &sandbox.shared.loaders;
             loaders.call(&company, false, compile).detach();
         }
-        for _ in 0..LOADERS {
+        for _ in 0..companies {
             begun.recv().unwrap();
         }
+        release
+    }
+
+    /// Whoever has compiled code looked through waits for nobody's compilation.
+    #[tokio::test]
+    async fn compilations_hold_up_no_sweep() {
+        let (sandbox, _directory) = sandbox();
+        let release = compilations(&sandbox, LOADERS);
         let kept = sandbox.keep_code_of(HashSet::new());
         let kept = tokio::time::timeout(Duration::from_secs(10), kept).await;
         drop(release);
         assert!(kept.is_ok());
+    }
+
+    /// Nor does whoever loads what was compiled before, whosever components are compiled meanwhile.
+    #[tokio::test]
+    async fn compilations_hold_up_no_load() {
+        let (sandbox, _directory) = sandbox();
+        let release = compilations(&sandbox, LOADERS - 1);
+        for company in ["0", "another"] {
+            let digest = "0".repeat(64);
+            let loaded = sandbox.load_kept(&digest, Scope::Company(company.to_owned()));
+            let loaded = tokio::time::timeout(Duration::from_secs(10), loaded).await;
+            assert!(matches!(loaded, Ok(Err(LoadError::NotKept))));
+        }
+        drop(release);
     }
 }

@@ -1,13 +1,13 @@
 //! Who checks and compiles a component now, and who waits.
 
-use souk_sandbox::Scope;
+use souk_sandbox::{LOADERS, Scope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::error::ConnectorError;
 use crate::lines::Lines;
 
-/// Components that are checked and compiled at once, each in a child process; one more waits.
-const TURNS_MAX: usize = 2;
+/// Components that are checked and compiled at once, each in a child process; one more waits. What was compiled before is loaded beside them.
+const TURNS_MAX: usize = LOADERS - 1;
 
 /// Who checks and compiles now. A scope has one turn at a time and waits for the next in line with the others, so that one with many
 /// uploads does not push those of others back.
