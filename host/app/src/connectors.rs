@@ -7,10 +7,11 @@
 //! - `upload`: taking one in; `versions`: choosing one; `health`: whether it works; `retreat`: going back from one that breaks;
 //!   `undo`: what the store has not taken;
 //! - `canary`: trying one out on a share of the calls, until it is chosen, ended, or breaks (`withdrawal`);
-//! - `shelf`: what is stored and not in memory; `loaded`: what is;
+//! - `shelf`: what is stored and not in memory; `loaded`: what is; `ahead`: compiling what is stored before it is loaded;
 //! - `engines`: what they bring, with the ids that the API knows; `serving`: which of them serves whom;
 //! - `registry`: what this host remembers of them, with who compiles now (`turns`) and for how long (`compile_time`).
 
+mod ahead;
 mod canary;
 mod chosen;
 mod compile_time;

@@ -7,19 +7,26 @@ use souk_store::connectors::{self, Choice};
 
 use super::error::ConnectorError;
 use super::loaded::{active, scope_from, scope_text};
-use super::{engines, shelf};
+use super::{ahead, engines, shelf};
 use crate::App;
 
-/// What was chosen of this connector last, by whichever host, holds here too from now on: whoever changes something of it begins with that. Called
-/// under `changing`.
+/// What was chosen of this connector last, by whichever host, holds here too from now on: whoever changes something of it begins with that. Where its
+/// version has to be compiled first, what is at work here holds until then. Called under `changing`.
 pub(super) async fn catch_up(app: &App, scope: &Scope, name: &str) -> Result<(), ConnectorError> {
     let scope = scope_text(scope);
-    let choice = app
-        .db
-        .ask(async |db| connectors::choice_of(db, scope, name).await);
-    match choice.await? {
-        Some(choice) => follow_choice(app, &choice).await,
-        None => Ok(()),
+    let found = app.db.ask(async |db| {
+        let Some(choice) = connectors::choice_of(db, scope, name).await? else {
+            return Ok(None);
+        };
+        let row = connectors::get(db, scope, name, &choice.version).await?;
+        Ok(Some((choice, row)))
+    });
+    let Some((choice, row)) = found.await? else {
+        return Ok(());
+    };
+    match ahead::is_choice_ready(app, &choice, row.as_ref()).await {
+        true => follow_choice(app, &choice).await,
+        false => Ok(()),
     }
 }
 

@@ -1,26 +1,24 @@
 //! Making the sandbox agree with the store: at the start, and whenever this or another host has changed it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use souk_sandbox::{LoadError, Scope};
-use souk_store::connectors::{self, PLATFORM, canaries};
+use souk_store::connectors::{self, PLATFORM, StoredConnector, canaries};
 use souk_store::db::READ_WITHIN;
 use souk_store::{Change, Topic};
 
 use super::error::ConnectorError;
 use super::loaded::{scope_from, scope_text};
 use super::registry::{Key, key};
-use super::{canary, chosen, retreat, shelf, withdrawal};
+use super::{ahead, canary, chosen, retreat, shelf, withdrawal};
 use crate::App;
 
 /// Pieces of an upload that was broken off, once it is certain that it was.
 const PIECES_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The store may be away for a moment; what a change asks for is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// What this host could not do takes longer to mend, and costs more to try.
-const BEHIND_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// Loads the bundled connectors and what the store holds, then follows the store's changes on the
 /// current runtime. A stored connector that cannot be loaded is logged and left out.
@@ -35,7 +33,7 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
             .lock()
             .insert(info.name, info.version);
     }
-    app.db.answered(READ_WITHIN, reconcile(app)).await?;
+    app.db.answered(READ_WITHIN, reconcile(app, true)).await?;
     sweep(app).await?;
     // The store announces a choice when it is made. Here it is carried out later, and what was loaded in between speaks the dialect of the
     // version before; of what the operator's directory activates, the store knows nothing.
@@ -52,8 +50,9 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
     Ok(())
 }
 
-/// Makes the sandbox agree with the store. Called under `changing`, or before anything else runs.
-async fn reconcile(app: &App) -> Result<(), ConnectorError> {
+/// Makes the sandbox agree with the store. Called under `changing`, where nobody waits for what has to be compiled first (`ahead`), or at the start, before
+/// anything else runs.
+async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     let (rows, chosen, tried_out) = {
         let mut db = app.db.read().await?;
         (
@@ -64,8 +63,9 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     };
     // A company's versions stay where they are until one is chosen, or asked for.
     for row in rows.iter().filter(|row| row.scope == PLATFORM) {
-        let key = key(&row.scope, &row.name, &row.version);
-        if app.connectors.stored.lock().contains(&key) {
+        let key = key_of(row);
+        let is_loaded = app.connectors.stored.lock().contains(&key);
+        if is_loaded || !(is_start || ahead::is_ready(app, row).await) {
             continue;
         }
         match shelf::load(app, row, &Scope::Platform).await {
@@ -77,25 +77,43 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
             }
         }
     }
+    let keyed = |row| (key_of(row), row);
+    let wanted: HashMap<Key, &StoredConnector> = rows.iter().map(keyed).collect();
     for choice in &chosen {
-        chosen::follow_choice(app, choice).await?;
+        let key = key(&choice.scope, &choice.name, &choice.version);
+        let row = wanted.get(&key).copied();
+        if is_start || ahead::is_choice_ready(app, choice, row).await {
+            chosen::follow_choice(app, choice).await?;
+        }
     }
-    canary::follow(app, &tried_out).await?;
-    let wanted: HashSet<Key> = rows
-        .iter()
-        .map(|row| key(&row.scope, &row.name, &row.version))
-        .collect();
+    let mut ready = Vec::with_capacity(tried_out.len());
+    for canary in tried_out {
+        let key = key(&canary.scope, &canary.name, &canary.version);
+        let is_ready = match wanted.get(&key) {
+            Some(row) if !is_start => ahead::is_ready(app, row).await,
+            _ => true,
+        };
+        if is_ready {
+            ready.push(canary);
+        }
+    }
+    canary::follow(app, &ready).await?;
     let gone: Vec<Key> = app
         .connectors
         .stored
         .lock()
-        .difference(&wanted)
+        .iter()
+        .filter(|key| !wanted.contains_key(*key))
         .cloned()
         .collect();
     app.connectors
         .unloadable
         .lock()
-        .retain(|key, _| wanted.contains(key));
+        .retain(|key, _| wanted.contains_key(key));
+    app.connectors
+        .uncompiled
+        .lock()
+        .retain(|key| wanted.contains_key(key));
     for (scope, name, version) in gone {
         match app.sandbox.remove(&scope_from(&scope), &name, &version) {
             Ok(()) | Err(LoadError::Unknown { .. }) => {
@@ -109,18 +127,22 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     Ok(())
 }
 
+fn key_of(row: &StoredConnector) -> Key {
+    key(&row.scope, &row.name, &row.version)
+}
+
 async fn follow(app: App) {
     loop {
         let changed = app.connectors.changed.notified();
         match app.connectors.is_behind.swap(false, Ordering::AcqRel) {
             true => {
-                let _ = tokio::time::timeout(BEHIND_RETRY_AFTER, changed).await;
+                let _ = tokio::time::timeout(ahead::RETRY_AFTER, changed).await;
             }
             false => changed.await,
         }
         let reconciled = {
             let _changing = app.connectors.changing.lock().await;
-            app.db.answered(READ_WITHIN, reconcile(&app)).await
+            app.db.answered(READ_WITHIN, reconcile(&app, false)).await
         };
         if let Err(error) = reconciled {
             tracing::warn!(%error, "cannot follow a change of connectors; trying again");

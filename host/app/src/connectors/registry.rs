@@ -35,6 +35,9 @@ pub struct Registry {
     pub(super) changed: Arc<Notify>,
     /// A choice could not be carried out here for want of room.
     pub(super) is_behind: AtomicBool,
+    /// What is being compiled before it is loaded, and what of that could not be.
+    pub(super) compiling: Mutex<HashSet<Key>>,
+    pub(super) uncompiled: Mutex<HashSet<Key>>,
     pub(super) turns: Turns,
     /// Everything that a start loads is loaded: what is compiled for nobody may go.
     pub(super) is_complete: AtomicBool,
@@ -82,6 +85,8 @@ impl Registry {
             compile_time: CompileTime::default(),
             changed,
             is_behind: AtomicBool::new(false),
+            compiling: Mutex::default(),
+            uncompiled: Mutex::default(),
             turns: Turns::default(),
             is_complete: AtomicBool::new(false),
             changing: Arc::default(),

@@ -179,7 +179,7 @@ pub(super) async fn load(
     Ok(info)
 }
 
-async fn bytes(app: &App, row: &StoredConnector) -> Result<Vec<u8>, ConnectorError> {
+pub(super) async fn bytes(app: &App, row: &StoredConnector) -> Result<Vec<u8>, ConnectorError> {
     let read = async {
         let mut read = app.db.read().await?;
         connectors::bytes(&mut read, &row.digest, row.size_bytes).await

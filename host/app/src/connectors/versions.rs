@@ -7,7 +7,7 @@ use souk_store::connectors::{self, Choice, canaries};
 use super::error::ConnectorError;
 use super::loaded::{active, find, scope_text, versions};
 use super::registry::key;
-use super::{canary, chosen, engines, health, shelf, undo};
+use super::{ahead, canary, chosen, engines, health, shelf, undo};
 use crate::App;
 use crate::detached::to_the_end;
 
@@ -58,6 +58,8 @@ async fn put_to_work(
     share_percent: u8,
     is_staff: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
+    check_block(app, scope, name, is_staff).await?;
+    ahead::compile(app, scope, name, version).await?;
     let changing = app.connectors.changing.lock().await;
     let (candidate, before) = seen(app, scope, (name, version), is_staff).await?;
     let is_new = match share_percent {
@@ -329,13 +331,21 @@ async fn go_back(
     // What another host has put to work a moment ago is what is gone back from.
     chosen::catch_up(app, scope, name).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
+    let choice = choice_of(app, scope, name).await?;
+    if let Some(choice) = &choice
+        && ahead::is_under_way(app, &key(&choice.scope, name, &choice.version))
+    {
+        return Err(ConnectorError::Conflict(format!(
+            "connector \"{name}\" {} was put to work on another host, and is compiled here: try again when it is at work here, or go back there",
+            choice.version
+        )));
+    }
     if let Some(beside) = canary::beside(app, scope, name, &current).await? {
         canary::end(app, &beside).await?;
         return shelf::fetch(app, scope, name, &current).await;
     }
     // What somebody has gone back to stays, however it does.
     let why = Some(format!("rolled back from {current}"));
-    let choice = choice_of(app, scope, name).await?;
     let none = || LoadError::NoEarlier {
         name: name.to_owned(),
     };

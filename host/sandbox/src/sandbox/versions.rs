@@ -49,6 +49,33 @@ impl Sandbox {
         Ok(connector.info(0))
     }
 
+    /// Whether [`Sandbox::load_kept`] finds a component. All of its code is read.
+    pub async fn has_code(&self, digest: &str, scope: &Scope) -> bool {
+        if !load::is_digest(digest) {
+            return false;
+        }
+        let (shared, digest) = (self.shared.clone(), digest.to_owned());
+        let tenant = self.shared.tenant_of(scope);
+        let found = self
+            .shared
+            .loaders
+            .compute(&tenant, move || shared.cache.get(&digest).is_some());
+        found.await.unwrap_or(false)
+    }
+
+    /// Compiles a component for whoever loads it next, and loads nothing.
+    pub async fn compile(&self, wasm: impl Into<Bytes>, scope: &Scope) -> Result<(), LoadError> {
+        let (shared, owner, wasm) = (self.shared.clone(), scope.clone(), wasm.into());
+        let tenant = self.shared.tenant_of(scope);
+        let compiled = self.shared.loaders.compute(&tenant, move || {
+            let digest = load::digest(&wasm);
+            let (cache, options) = (&shared.cache, &shared.options);
+            let _loading = cache.begin_loading(&digest);
+            load::prepare(&shared.engine, cache, options, &wasm, &digest, &owner).map(drop)
+        });
+        compiled.await.ok_or_else(load::stopping)?
+    }
+
     async fn stage(&self, component: Of, scope: Scope) -> Result<Arc<Connector>, LoadError> {
         let (shared, owner) = (self.shared.clone(), scope.clone());
         let tenant = self.shared.tenant_of(&scope);
