@@ -80,6 +80,26 @@ async fn a_version_that_is_gone_is_not_put_to_work() {
     assert!(seen.contains(&"1.0.0: active".to_owned()), "{seen:?}");
 }
 
+/// A version that says something else of itself than when it was uploaded is not loaded: its settings' schema was looked at then.
+#[tokio::test]
+async fn a_version_stays_what_it_said_that_it_is() {
+    let host = own_host().await;
+    let seller = host.company("fickle").await;
+    let path = seller.path("/connectors");
+    let wasm = guests::FIXED_ROWS.to_vec();
+    seller.client.post_wasm(&path, wasm).await.expect(201);
+    let store = rusqlite::Connection::open(host.data_dir.join("souk.db")).expect("the store");
+    let said = r#"UPDATE connectors SET described = replace(described, '"fixed"', '"other"')"#;
+    assert_eq!(store.execute(said, []).expect("done"), 1);
+    drop(store);
+    let activate = format!("{path}/fixed-rows/activate");
+    let version = json!({"version": "1.0.0"});
+    let refused = seller.client.post(&activate, version).await;
+    let refused = refused.expect_error(400, "CONNECTOR_INVALID");
+    let message = refused.text("/error/message");
+    assert!(message.contains("describes itself otherwise"), "{message}");
+}
+
 /// A version without the engine that a connection names is not put to work in place of one that has it; without such a connection it is.
 #[tokio::test]
 async fn an_engine_in_use_is_not_dropped() {

@@ -47,6 +47,22 @@ pub(super) fn described(info: &ConnectorInfo) -> String {
     serde_json::to_string(&described).unwrap_or_default()
 }
 
+/// Whether a version says of itself what it said when it was uploaded: its schema was checked then, and it may throw dice.
+fn is_as_described(row: &StoredConnector, info: &ConnectorInfo) -> bool {
+    let described = row.described.as_deref();
+    let described = described.and_then(|text| serde_json::from_str(text).ok());
+    described.is_none_or(|described: Described| {
+        let Described {
+            engines,
+            settings_schema: schema,
+            ..
+        } = described;
+        // Earlier releases have not kept all of it.
+        (schema.is_empty() || schema == info.settings_schema)
+            && (engines.is_empty() || engines == info.engine_ids)
+    })
+}
+
 /// A version as it is listed while nobody has loaded it.
 pub(super) fn unloaded(row: StoredConnector) -> ConnectorInfo {
     let described = row.described.as_deref();
@@ -165,6 +181,11 @@ pub(super) async fn load(
         return Err(ConnectorError::Internal(
             "its bytes in the store are not those that were uploaded".to_owned(),
         ));
+    }
+    if !is_as_described(row, &info) {
+        let _ = app.sandbox.remove(scope, &info.name, &info.version);
+        let reason = "it describes itself otherwise than when it was uploaded, and looked at";
+        return Err(ConnectorError::Invalid(reason.to_owned()));
     }
     app.connectors
         .stored

@@ -44,7 +44,7 @@ pub enum Remote {
 
 #[derive(Args)]
 pub struct List {
-    /// `staged`, `active`, `draining`, `retired` or `rejected` only.
+    /// `staged`, `active`, `canary`, `draining`, `retired` or `rejected` only.
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
     #[command(flatten)]
