@@ -70,7 +70,7 @@ pub fn told(server: &MariaDb, database: &str, block: &Block) -> Option<Told> {
         return (!server.is_mysql()).then(|| said(&block.answers, first));
     }
     if server.is_mysql() {
-        server.count_in(database, &[&block.sql]);
+        server.count_in(database, &[block.sql]);
         let understood = server.client(&XML, database, &block.filled(literal));
         if let Err(error) = understood {
             println!("{}: {}", block.name, error.trim_end());
