@@ -9,7 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -24,7 +24,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Account, Dialer, EgressPolicy, Error, ErrorKind, Own, Stream, Trust, protect};
+use crate::{
+    Account, Dialer, EgressPolicy, Error, ErrorKind, Own, Stream, Trust, protect,
+    reading::{NoAnswer, Stretch, Unanswered},
+};
 
 /// Where requests may go, and whom the client believes.
 #[derive(Clone)]
@@ -153,8 +156,10 @@ impl<A: Account> Connector<A> {
             held: Arc::new(Held {
                 is_asked: AtomicBool::new(false),
                 is_unsent: AtomicBool::new(false),
+                unanswered: Unanswered::new(bounds.head_bytes),
                 place: Mutex::new(Some(place)),
             }),
+            stretch: Stretch::default(),
             _open: Open::count(open),
         }))
     }
@@ -178,6 +183,7 @@ impl<A: Account> tower_service::Service<Uri> for Connector<A> {
 pub(crate) struct Connection<P> {
     stream: Stream,
     held: Arc<Held<P>>,
+    stretch: Stretch,
     _open: Open,
 }
 
@@ -199,6 +205,8 @@ pub(crate) struct Held<P> {
     is_asked: AtomicBool,
     /// There are bytes that the peer has not taken.
     is_unsent: AtomicBool,
+    /// Of whoever tells when a request is made and when its answer begins.
+    unanswered: Unanswered,
     /// Given back with the connection, unless it is taken before.
     place: Mutex<Option<P>>,
 }
@@ -218,6 +226,10 @@ impl<P> Held<P> {
 
     pub fn is_unsent(&self) -> bool {
         self.is_unsent.load(Ordering::Relaxed)
+    }
+
+    pub fn unanswered(&self) -> &Unanswered {
+        &self.unanswered
     }
 
     /// What came of sending.
@@ -266,12 +278,33 @@ impl<P: Unpin> AsyncRead for Connection<P> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Connection { stream, held, .. } = self.get_mut();
+        let Connection {
+            stream,
+            held,
+            stretch,
+            ..
+        } = self.get_mut();
         // Whatever has come belongs to no answer: it is as if the other side had closed.
         if held.is_asked() && stream.has_news() {
             return Poll::Ready(Ok(()));
         }
-        Pin::new(stream).poll_read(cx, buffer)
+        let room = ready!(stretch.poll_room(cx));
+        let before = buffer.filled().len();
+        let read = match buffer.remaining() <= room {
+            true => Pin::new(stream).poll_read(cx, buffer),
+            false => {
+                let mut limited = tokio::io::AsyncReadExt::take(stream, room as u64);
+                Pin::new(&mut limited).poll_read(cx, buffer)
+            }
+        };
+        if !matches!(read, Poll::Ready(Ok(()))) {
+            stretch.ends();
+            return read;
+        }
+        let bytes = buffer.filled().len() - before;
+        stretch.goes_on(bytes);
+        let counted = held.unanswered.count(bytes);
+        Poll::Ready(counted.map_err(|endless| io::Error::new(io::ErrorKind::InvalidData, endless)))
     }
 }
 
@@ -316,7 +349,7 @@ pub(crate) fn too_long(bytes_max: usize) -> Error {
 }
 
 pub(crate) fn http_error(error: &hyper::Error) -> Error {
-    let kind = if error.is_parse() || error.is_parse_too_large() {
+    let kind = if error.is_parse() || error.is_parse_too_large() || is_endless(error) {
         ErrorKind::BadResponse
     } else if error.is_timeout() {
         ErrorKind::Timeout
@@ -328,4 +361,12 @@ pub(crate) fn http_error(error: &hyper::Error) -> Error {
         .map(|cause| format!(": {cause}"))
         .unwrap_or_default();
     Error::new(kind, format!("{error}{source}"))
+}
+
+/// Whether an answer was waited for in vain, however much came.
+fn is_endless(error: &hyper::Error) -> bool {
+    let cause = error.source();
+    let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+    let inner = cause.and_then(io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<NoAnswer>())
 }

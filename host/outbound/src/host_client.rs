@@ -183,15 +183,19 @@ impl<A: Account> Kept<A> {
         counts: &mut impl Counts,
     ) -> Result<Answer, Error> {
         let (used, response) = match self.reuse().await {
-            Some(mut idle) => match idle.sender.try_send_request(request).await {
-                Ok(response) => (idle, response),
-                Err(mut error) => match error.take_message() {
-                    Some(request) => self.first(request).await?,
-                    None => return Err(http_error(&error.into_error())),
-                },
-            },
+            Some(mut idle) => {
+                idle.held.unanswered().begins();
+                match idle.sender.try_send_request(request).await {
+                    Ok(response) => (idle, response),
+                    Err(mut error) => match error.take_message() {
+                        Some(request) => self.first(request).await?,
+                        None => return Err(http_error(&error.into_error())),
+                    },
+                }
+            }
             None => self.first(request).await?,
         };
+        used.held.unanswered().ends();
         let (head, body) = response.into_parts();
         let body = read(body, body_bytes_max, counts).await;
         // Read to its end, so that the connection is at a message's border.
@@ -271,6 +275,7 @@ impl<A: Account> Kept<A> {
         // Ends when the last sender is dropped, and notices at once when the peer closes.
         let task = tokio::spawn(connection).abort_handle();
         let mut first = Idle { sender, held, task };
+        first.held.unanswered().begins();
         let response = first.sender.send_request(request).await;
         let response = response.map_err(|error| http_error(&error))?;
         Ok((first, response))

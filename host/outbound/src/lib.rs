@@ -13,6 +13,7 @@ mod egress;
 mod error;
 mod host_client;
 mod lookups;
+mod reading;
 pub mod spans;
 mod stream;
 #[cfg(test)]

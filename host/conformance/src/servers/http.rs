@@ -109,9 +109,10 @@ async fn answer(stream: &mut TcpStream, lie: HttpLie, asset_id: &str) -> io::Res
         HeadOneByteAtATime => trickle(stream, whole.as_bytes()).await,
         StatusOutOfRange => tell(stream, "HTTP/1.1 99999 WOW\r\ncontent-length: 0\r\n\r\n").await,
         ContinueForEver => {
+            // So much at once that a reader never has to wait for more.
             for_ever(
                 stream,
-                "HTTP/1.1 100 Continue\r\n\r\n".repeat(1000).as_bytes(),
+                "HTTP/1.1 100 Continue\r\n\r\n".repeat(40_000).as_bytes(),
             )
             .await
         }

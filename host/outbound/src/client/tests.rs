@@ -1,5 +1,6 @@
 //! What the clients promise, over real sockets. [`Either`] is where both promise the same.
 
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Weak, mpsc};
@@ -97,6 +98,46 @@ impl<A: Account> Either<A> {
             }
         }
     }
+}
+
+/// However much comes at once, others on the thread that reads it have their turns in between.
+#[tokio::test]
+async fn others_have_their_turns_while_much_is_read() {
+    const HINTS: usize = 8 << 10;
+    let hint = format!(
+        "HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n",
+        "x".repeat(1 << 10)
+    );
+    let hints = hint.repeat(HINTS);
+    let server = Server::start([hints.as_bytes(), OK].concat()).await;
+    let client = Client::new(reach(loopback()), BOUNDS);
+    let url = server.url("http", "127.0.0.1");
+    let turns = Cell::new(0);
+    let others = async {
+        while turns.get() < usize::MAX {
+            turns.set(turns.get() + 1);
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answered = status(&client, &url) => assert_eq!(answered, 200),
+        () = others => panic!("they have no end"),
+    }
+    // One after each 64 KiB, if the kernel always had some.
+    let turns = turns.get();
+    assert!(turns >= hints.len() / (128 << 10), "{turns}");
+}
+
+/// A server that says without end that its answer is still to come is told as one that does not answer, long before the time is over.
+#[tokio::test]
+async fn an_answer_that_never_begins_ends_its_request() {
+    let server = Server::start("HTTP/1.1 100 Continue\r\n\r\n".repeat(100_000)).await;
+    let url = server.url("http", "127.0.0.1");
+    let host = url.parse().unwrap();
+    let client = Either::One(HostClient::new(host, reach(loopback()), BOUNDS, NO_PEAK));
+    let error = client.get(&url, AMPLE).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::BadResponse, "{error}");
+    server.wait_open(0).await;
 }
 
 /// A company whose names are never answered keeps none from looking up theirs, and the host none of its own.
