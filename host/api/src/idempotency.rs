@@ -10,6 +10,7 @@ mod renewed;
 use crate::answer::{Kept, ToKeep, json};
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Description, Incoming};
+use crate::gate::InFlight;
 use crate::mounted::Mounted;
 use crate::problem::{FieldError, Problem};
 use crate::reading;
@@ -50,6 +51,8 @@ pub struct Keyed {
     /// The key, and what it was sent with.
     key: Option<(String, String)>,
     lapses_at: Timestamp,
+    /// What it has of the calls in flight ([`take_along`]).
+    place: Option<Arc<InFlight>>,
 }
 
 impl Keyed {
@@ -67,8 +70,23 @@ impl Keyed {
     ) -> Result<Keyed, Problem> {
         let key = key(&parts.headers)?;
         let key = key.map(|key| (key, fingerprint(parts, body, product)));
-        Ok(Keyed { key, lapses_at })
+        Ok(Keyed {
+            key,
+            lapses_at,
+            place: parts.extensions.get().cloned(),
+        })
     }
+}
+
+/// Has a request with a key take its place among the calls in flight along: it goes on when its client hangs up, and whoever hangs up could begin as many as
+/// he likes. Any other request ends with its client, and so does its place.
+pub(crate) fn take_along(place: Option<InFlight>, request: &mut Request) -> Option<InFlight> {
+    let place = place?;
+    if !Keyed::is_asked(request.headers()) {
+        return Some(place);
+    }
+    request.extensions_mut().insert(Arc::new(place));
+    None
 }
 
 /// What came of a request.
@@ -158,15 +176,16 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Problem>> + Send + 'static,
 {
+    let in_flight = keyed.place.clone();
     let ticket = match claim(state, caller, keyed).await? {
         Claim::None => return work(Once::default()).await.map(Attempt::Now),
         Claim::Done(response) => return Ok(Attempt::Before(response)),
         Claim::Granted(unbegun) => unbegun.begin(),
     };
     let work = work(Once::new(ticket.clone()));
-    let (state, place) = (state.clone(), state.detach());
+    let (state, places) = (state.clone(), (state.detach(), in_flight));
     let work = tokio::spawn(carried(on_behalf(async move {
-        let _place = place;
+        let _places = places;
         let done = work.await;
         if done.is_err() {
             let_go(&state, &ticket, Written::Surely).await;

@@ -195,6 +195,7 @@ fn gated(mounted: Arc<Mounted>, names: Names) -> Erased {
                         if is_public && mounted.description.repeats_path {
                             request.extensions_mut().insert(mounted.clone());
                         }
+                        let in_flight = idempotency::take_along(in_flight, &mut request);
                         let work = audited(&mounted, request, state.clone(), &call);
                         let response = match is_public || read.is_some() {
                             // A client may hang up while the store works for it.

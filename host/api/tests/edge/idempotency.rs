@@ -4,8 +4,11 @@ use crate::world::{Answer, World, request};
 use axum::body::Body;
 use http::Method;
 use serde_json::{Value, json};
+use souk_api::limiter::IN_FLIGHT_MAX;
+use souk_api::{Access, Deleted, Operation, Problem, Routes};
 use souk_domain::products::SourceKind;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tower::ServiceExt;
@@ -154,6 +157,58 @@ async fn given_up_at(moment: usize, asked: impl Future) -> bool {
         asked.as_mut().poll(context).map(|_| true)
     })
     .await
+}
+
+/// What a key protects goes on when its client hangs up, and is a call in flight until it ends: who hangs up begins no more than who waits.
+#[tokio::test]
+async fn a_call_that_its_client_has_left_is_in_flight() {
+    static ENTERED: AtomicU32 = AtomicU32::new(0);
+    static ENDS: AtomicU32 = AtomicU32::new(0);
+    async fn waits() -> Result<Deleted, Problem> {
+        ENTERED.fetch_add(1, Relaxed);
+        while ENDS.load(Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(Deleted)
+    }
+    async fn entered(count: u32) {
+        while ENTERED.load(Relaxed) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let operation = Operation::post("waits", "/waits").access(Access::Data);
+    let router = Routes::new()
+        .add(operation.runs_connector(), waits)
+        .into_router(world.state.clone());
+    let asked = || request(Method::POST, &acme.key, "/waits");
+    for count in 1..=IN_FLIGHT_MAX {
+        let asked = asked().header("idempotency-key", format!("call-{count}"));
+        let mut asked = Box::pin(router.clone().oneshot(asked.body(Body::empty()).unwrap()));
+        tokio::select! {
+            _ = &mut asked => panic!("it does not end yet"),
+            () = entered(count) => {}
+        }
+    }
+    let one_more = async || {
+        let asked = asked().body(Body::empty()).unwrap();
+        Answer::of(router.clone().oneshot(asked).await.unwrap()).await
+    };
+    let refused = one_more().await;
+    refused.expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
+
+    ENDS.store(1, Relaxed);
+    let since = Instant::now();
+    loop {
+        let answer = one_more().await;
+        if answer.status == 204 {
+            break;
+        }
+        answer.expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
+        assert!(since.elapsed() < Duration::from_secs(60), "a place is lost");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Of concurrent twins one works; the other waits its turn or gets the first's answer.
