@@ -122,6 +122,8 @@ pub struct Fault {
     pub parameter: Option<u32>,
     /// What that is in the caller's request. The sandbox does not know it: whoever bound the values fills it in, and names it in `message`.
     pub field: Option<Box<RefusedField>>,
+    /// This host has stopped the connector, which had taken more than it was allowed: rows or bytes of a result, or memory of its company.
+    pub is_stopped: bool,
 }
 
 /// A field of the caller's whose value the source refused.
@@ -157,6 +159,7 @@ impl Fault {
             retry_after_ms: None,
             parameter: None,
             field: None,
+            is_stopped: false,
         }
     }
 
@@ -198,13 +201,22 @@ impl Fault {
 
     /// The result is larger than the request allows, and the connector did not stop by itself.
     pub(crate) fn too_large(reason: String) -> Fault {
-        Fault::new(Blame::Source, FaultKind::LimitExceeded, reason).code(TOO_LARGE)
+        Fault::new(Blame::Source, FaultKind::LimitExceeded, reason)
+            .code("result_too_large")
+            .stopped()
+    }
+
+    /// The connector was stopped.
+    pub(crate) fn stopped(mut self) -> Fault {
+        self.is_stopped = true;
+        self
     }
 
     /// Whether the connector's own code failed: it trapped, broke its contract, ignored a limit that it was
-    /// told, or asked for memory without end. Such a fault is likely to come again with the next request.
+    /// told, or asked for memory without end. Such a fault is likely to come again with the next request. What it says itself is judged by its blame,
+    /// whatever the code: a source may call a result too large, too, and the next caller asks for less.
     pub(crate) fn is_connectors(&self) -> bool {
-        self.blame == Blame::Connector || self.code == TOO_LARGE || self.code == MEMORY_EXHAUSTED
+        self.blame == Blame::Connector || self.is_stopped
     }
 
     /// Whether it is told at the company's pace: all but what a caller may have done wrong, and what a host that
@@ -214,7 +226,6 @@ impl Fault {
     }
 }
 
-const TOO_LARGE: &str = "result_too_large";
 pub(crate) const MEMORY_EXHAUSTED: &str = "memory_exhausted";
 
 /// Texts that come from outside are for people: none is longer than a screen.
@@ -224,4 +235,35 @@ pub(crate) fn clip(mut text: String) -> String {
         text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memory::MemoryRefused,
+        v1::{ErrorClass, GuestError, reported},
+    };
+
+    /// A connector has failed where this host had to stop it, and not where it says by itself what its source has, whatever the words; nor where other
+    /// companies have the host's memory.
+    #[test]
+    fn a_connector_is_judged_by_what_was_seen() {
+        let stopped = Fault::too_large("more than 1 row".into());
+        assert!(stopped.is_connectors());
+        let said = reported(GuestError {
+            class: ErrorClass::LimitExceeded,
+            code: stopped.code.clone(),
+            message: stopped.message.clone(),
+            detail: None,
+            source_code: None,
+            retry_after_ms: None,
+            parameter: None,
+        });
+        assert_eq!((said.blame, said.kind), (stopped.blame, stopped.kind));
+        assert!(!said.is_connectors());
+        assert!(MemoryRefused::Session.fault().is_connectors());
+        assert!(MemoryRefused::Company.fault().is_connectors());
+        assert!(!MemoryRefused::Host.fault().is_connectors());
+    }
 }

@@ -61,7 +61,8 @@ impl MemoryRefused {
             ),
             MemoryRefused::Company => busy(
                 "the connectors of this company use all the memory that one company may have: try again shortly",
-            ),
+            )
+            .stopped(),
             MemoryRefused::Host => {
                 busy("the connectors of this host use all their memory: try again shortly")
             }

@@ -9,9 +9,6 @@ use super::{Suite, Verdict, advice, told};
 use crate::profile::Place;
 use crate::subject::BYTES_MAX;
 
-/// What a host says itself when a connector goes on past a limit.
-const HOSTS_CODE: &str = "result_too_large";
-
 pub async fn run(suite: &mut Suite<'_>, place: &Place, sample: &Sample) {
     for (check, limits) in [
         ("limits.rows", Limits::new(1, BYTES_MAX)),
@@ -48,7 +45,7 @@ async fn limited(suite: &Suite<'_>, place: &Place, sample: &Sample, limits: Limi
             ),
             "fail with `limit-exceeded`: a result that is cut short without a word is a wrong one",
         ),
-        Err(fault) if fault.kind == FaultKind::LimitExceeded && fault.code == HOSTS_CODE => {
+        Err(fault) if fault.kind == FaultKind::LimitExceeded && fault.is_stopped => {
             Verdict::warned(
                 "the connector went on past the limit until the host stopped it",
                 "stop at `limits` of the request and fail with `limit-exceeded` (in Rust `rows.push(…)?` does)",

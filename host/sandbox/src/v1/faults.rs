@@ -120,5 +120,6 @@ pub(crate) fn reported(error: GuestError) -> Fault {
         retry_after_ms: error.retry_after_ms,
         parameter: error.parameter,
         field: None,
+        is_stopped: false,
     }
 }
