@@ -34,7 +34,7 @@ use crate::refusals::{Refuse, Wire};
 use accept::{Accepted, Acceptor};
 pub use accept::{Connections, Counts};
 pub use pace::{Pace, Paces, Taking};
-pub use turns::Turns;
+pub use turns::{Queued, Turns};
 
 /// A request line and its headers: more than any client of ours sends, little enough that every allowed
 /// connection may hold it.
@@ -270,6 +270,7 @@ impl<R: Route, F: Fn() -> R> Worker<F> {
                             dressed: Vec::new(),
                             taking: Taking::new(self.paces.answer, self.counts.clone()),
                             turns: Turns::default(),
+                            queued: Queued::default(),
                         };
                         let busy_poll = busy_poll.clone();
                         let pace = self.paces.body;
@@ -327,13 +328,17 @@ async fn serve(
     pace: Pace,
     mut phase: watch::Receiver<Phase>,
 ) {
-    let peer = wire.peer;
+    let (peer, queued) = (wire.peer, wire.queued.clone());
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(|body| pace.body(body));
         request.extensions_mut().insert(ConnectInfo(peer));
+        let gives_way = queued.one_more();
         let answer = router.clone().call(request);
         let in_flight = busy_poll.request();
         async move {
+            if gives_way {
+                tokio::task::yield_now().await;
+            }
             let answer = answer.await;
             drop(in_flight);
             answer

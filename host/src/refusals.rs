@@ -15,7 +15,7 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::listener::{Taking, Turns};
+use crate::listener::{Queued, Taking, Turns};
 
 /// Makes the answer to a client whose request could not be read, or whose connection is refused.
 pub type Refuse = Arc<dyn Fn(StatusCode, SocketAddr) -> Response<Vec<u8>> + Send + Sync>;
@@ -34,6 +34,8 @@ pub struct Wire {
     pub taking: Taking,
     /// How much it is sent at a stretch.
     pub turns: Turns,
+    /// What it has sent without waiting.
+    pub queued: Queued,
 }
 
 impl Wire {
@@ -112,7 +114,11 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_pending() {
+            self.queued.over();
+        }
+        read
     }
 }
 

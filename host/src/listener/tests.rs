@@ -3,7 +3,7 @@
 use super::*;
 use axum::Router;
 use axum::routing::{get, post};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
@@ -413,6 +413,7 @@ async fn a_long_answer_leaves_others_their_turn() {
             Connections::new(&options()).counts().clone(),
         ),
         turns: Turns::default(),
+        queued: Queued::default(),
     };
     let (head, body) = (vec![b'h'; 500], vec![b'b'; BYTES]);
     let (mut written, mut most) = (0, 0);
@@ -442,4 +443,45 @@ async fn a_long_answer_leaves_others_their_turn() {
     assert!(most <= turns::TURN_BYTES, "{most} bytes in one turn");
     drop(wire);
     assert!(reader.join().unwrap() > 0);
+}
+
+/// However many requests a client sends at once, all are answered, and others on its worker have their turns in between.
+#[tokio::test]
+async fn requests_that_are_sent_at_once_leave_others_their_turns() {
+    const REQUESTS: usize = 10_000;
+    let one = Options {
+        workers: 1,
+        ..options()
+    };
+    let (begun, turns) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
+    let (begins, counted) = (begun.clone(), turns.clone());
+    let counts = || async move {
+        begins.notify_one();
+        while counted.fetch_add(1, Relaxed) < u64::MAX {
+            tokio::task::yield_now().await;
+        }
+    };
+    let server = start_with(hello().route("/turns", get(counts)), &one);
+    let mut other = TcpStream::connect(server.address()).await.unwrap();
+    send(&mut other, "GET /turns HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    begun.notified().await;
+
+    let stream = TcpStream::connect(server.address()).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    let before = turns.load(Relaxed);
+    let last = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    let all = GET.repeat(REQUESTS - 1) + last;
+    // It stays open until all is read.
+    let written = tokio::spawn(async move {
+        writing.write_all(all.as_bytes()).await.unwrap();
+        writing
+    });
+    let mut answers = String::new();
+    let read = tokio::time::timeout(PATIENCE, reading.read_to_string(&mut answers));
+    read.await.expect("all answers").unwrap();
+    drop(written.await.unwrap());
+    assert_eq!(answers.matches("hello").count(), REQUESTS);
+    let turns = turns.load(Relaxed) - before;
+    assert!(turns >= REQUESTS as u64 / 16, "{turns} turns");
+    server.stop();
 }
