@@ -114,9 +114,12 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_pending() {
-            self.queued.over();
+        match &read {
+            Poll::Pending => self.queued.over(),
+            Poll::Ready(_) if buffer.filled().len() > before => self.taking.over(),
+            Poll::Ready(_) => {}
         }
         read
     }

@@ -125,9 +125,13 @@ pub struct Taking {
     held_up: Option<Box<HeldUp>>,
 }
 
-/// An answer that the kernel did not take whole.
+/// An answer that the kernel did not take at once. It may have many pieces, of which the next comes when the kernel has the one before: the time in which
+/// there is none is not the client's.
 struct HeldUp {
-    since: Instant,
+    /// `None`: the kernel has all that there is.
+    since: Option<Instant>,
+    /// In all before that.
+    waited: Duration,
     /// What the kernel had taken and not delivered when it began, and has taken since.
     given: u64,
     /// What the client has taken since, when it last took something.
@@ -162,8 +166,17 @@ impl Taking {
         }
     }
 
-    /// The answer is out.
+    /// The kernel has all that there is of the answer.
     pub fn done(&mut self) {
+        if let Some(held_up) = &mut self.held_up
+            && let Some(since) = held_up.since.take()
+        {
+            held_up.waited += since.elapsed();
+        }
+    }
+
+    /// The client has sent something: another request, whose answer has a time of its own.
+    pub fn over(&mut self) {
         self.held_up = None;
     }
 
@@ -171,13 +184,24 @@ impl Taking {
         let pace = self.pace;
         let held_up = self.held_up.get_or_insert_with(|| {
             Box::new(HeldUp {
-                since: Instant::now(),
+                since: None,
+                waited: Duration::ZERO,
                 given: undelivered(stream),
                 taken: 0,
                 taken_at: Instant::now(),
                 timer: Box::pin(tokio::time::sleep(pace.grace)),
             })
         });
+        let since = match held_up.since {
+            Some(since) => since,
+            None => {
+                let now = Instant::now();
+                (held_up.since, held_up.taken_at) = (Some(now), now);
+                let left = held_up.left(pace, now, now);
+                held_up.timer.as_mut().reset((now + left).into());
+                now
+            }
+        };
         loop {
             ready!(held_up.timer.as_mut().poll(context));
             let now = Instant::now();
@@ -185,9 +209,7 @@ impl Taking {
             if taken > held_up.taken {
                 (held_up.taken, held_up.taken_at) = (taken, now);
             }
-            let left = pace.allows(taken).saturating_sub(now - held_up.since);
-            let patience = pace.grace.saturating_sub(now - held_up.taken_at);
-            let left = left.min(patience);
+            let left = held_up.left(pace, since, now);
             if left.is_zero() {
                 self.counts.too_slow.fetch_add(1, Ordering::Relaxed);
                 // What the kernel still has is of no use to anybody.
@@ -197,6 +219,15 @@ impl Taking {
             }
             held_up.timer.as_mut().reset((now + left).into());
         }
+    }
+}
+
+impl HeldUp {
+    /// How long it may still be waited for, as of `now`.
+    fn left(&self, pace: Pace, since: Instant, now: Instant) -> Duration {
+        let waited = self.waited + (now - since);
+        let patience = pace.grace.saturating_sub(now - self.taken_at);
+        pace.allows(self.taken).saturating_sub(waited).min(patience)
     }
 }
 

@@ -3,6 +3,8 @@
 use super::*;
 use axum::Router;
 use axum::routing::{get, post};
+use futures_util::stream;
+use hyper::body::Bytes;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -263,6 +265,15 @@ fn large() -> Router {
     Router::new().route("/", get(|| async { vec![b'x'; LARGE] }))
 }
 
+/// The same, of which each piece begins when the kernel has the one before.
+fn in_pieces() -> Router {
+    const PIECE: &[u8] = &[b'x'; 128 << 10];
+    let pieces = std::iter::repeat_n(PIECE, LARGE / PIECE.len());
+    let pieces = pieces.map(|piece| Ok::<_, Infallible>(Bytes::from_static(piece)));
+    let body = || async { axum::body::Body::from_stream(stream::iter(pieces)) };
+    Router::new().route("/", get(body))
+}
+
 fn pace(grace: Duration, bytes_per_second: u64) -> Pace {
     Pace {
         grace,
@@ -271,7 +282,7 @@ fn pace(grace: Duration, bytes_per_second: u64) -> Pace {
 }
 
 /// A server whose clients may take their time for a moment, and then must be this quick.
-fn start_pressing(bytes_per_second: u64) -> Server {
+fn start_pressing(router: Router, bytes_per_second: u64) -> Server {
     let paces = Paces {
         answer: pace(Duration::from_millis(300), bytes_per_second),
         ..Paces::default()
@@ -281,13 +292,13 @@ fn start_pressing(bytes_per_second: u64) -> Server {
         paces,
         ..options()
     };
-    start_with(large(), &options)
+    start_with(router, &options)
 }
 
 /// A client that takes nothing of its answer is cut; then its page is gone.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut() {
-    let server = start_pressing(1);
+    let server = start_pressing(large(), 1);
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     send(&mut stream, GET).await;
     stream.read_exact(&mut [0; 100]).await.unwrap();
@@ -295,22 +306,24 @@ async fn a_client_that_does_not_read_is_cut() {
     server.stop();
 }
 
-/// So is one that takes it all the time, but too slowly.
+/// So is one that takes it all the time, but too slowly, also where it has each piece in time.
 #[tokio::test]
 async fn a_client_that_reads_too_slowly_is_cut() {
-    let server = start_pressing(1 << 40);
-    let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    send(&mut stream, GET).await;
-    let (mut taken, mut buffer) = (0, vec![0; 256 << 10]);
-    while taken < LARGE
-        && let Ok(read @ 1..) = stream.read(&mut buffer).await
-    {
-        taken += read;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    for router in [large(), in_pieces()] {
+        let server = start_pressing(router, 1 << 40);
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        send(&mut stream, GET).await;
+        let (mut taken, mut buffer) = (0, vec![0; 256 << 10]);
+        while taken < LARGE
+            && let Ok(read @ 1..) = stream.read(&mut buffer).await
+        {
+            taken += read;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(taken < LARGE, "all of it was sent");
+        until(async || server.connections().open() == 0).await;
+        server.stop();
     }
-    assert!(taken < LARGE, "all of it was sent");
-    until(async || server.connections().open() == 0).await;
-    server.stop();
 }
 
 /// What the API counts as unread is what has not been sent: the bytes of an answer are let go of with the last of them, not before.
