@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustls::ServerConfig;
-use rustls_pki_types::{PrivateKeyDer, pem::PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -118,7 +118,8 @@ pub struct Ca(rcgen::CertifiedIssuer<'static, rcgen::KeyPair>);
 
 /// What a server shows.
 pub struct Leaf {
-    certificate_pem: String,
+    /// Its own certificate, and those of authorities.
+    certificates_pem: String,
     key_pem: String,
 }
 
@@ -129,13 +130,14 @@ impl Ca {
     }
 
     pub fn named(name: &str) -> Ca {
-        let mut params = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
-        params
-            .distinguished_name
-            .push(rcgen::DnType::CommonName, name);
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let key = rcgen::KeyPair::generate().unwrap();
-        Ca(rcgen::CertifiedIssuer::self_signed(params, key).unwrap())
+        Ca(rcgen::CertifiedIssuer::self_signed(authority(name), key).unwrap())
+    }
+
+    /// Another one, which this one has signed.
+    pub fn over(&self, name: &str) -> Ca {
+        let key = rcgen::KeyPair::generate().unwrap();
+        Ca(rcgen::CertifiedIssuer::signed_by(authority(name), key, &self.0).unwrap())
     }
 
     pub fn pem(&self) -> String {
@@ -145,7 +147,7 @@ impl Ca {
     /// Its own certificate, shown by a server.
     pub fn as_leaf(&self) -> Leaf {
         Leaf {
-            certificate_pem: self.0.pem(),
+            certificates_pem: self.0.pem(),
             key_pem: self.0.key().serialize_pem(),
         }
     }
@@ -154,26 +156,44 @@ impl Ca {
         let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
         Leaf {
-            certificate_pem: params.signed_by(&key, &self.0).unwrap().pem(),
+            certificates_pem: params.signed_by(&key, &self.0).unwrap().pem(),
             key_pem: key.serialize_pem(),
         }
     }
 }
 
+fn authority(name: &str) -> rcgen::CertificateParams {
+    let mut params = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+    params
+        .distinguished_name
+        .push(rcgen::DnType::CommonName, name);
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params
+}
+
 impl Leaf {
+    /// Shown with authorities' certificates.
+    pub fn with<'a>(mut self, authorities: impl IntoIterator<Item = &'a Ca>) -> Leaf {
+        for authority in authorities {
+            self.certificates_pem.push_str(&authority.pem());
+        }
+        self
+    }
+
     fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::new(self.config(rustls::DEFAULT_VERSIONS)))
     }
 
     pub fn config(&self, versions: &[&'static rustls::SupportedProtocolVersion]) -> ServerConfig {
-        let certificate = PemObject::from_pem_slice(self.certificate_pem.as_bytes()).unwrap();
+        let certificates = CertificateDer::pem_slice_iter(self.certificates_pem.as_bytes());
+        let certificates = certificates.collect::<Result<Vec<_>, _>>().unwrap();
         let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
+            .with_single_cert(certificates, key)
             .unwrap()
     }
 }

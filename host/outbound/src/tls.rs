@@ -65,34 +65,23 @@ impl Trust {
             TlsMode::Require => Arc::new(AnyCertificate {
                 provider: provider(),
             }),
-            TlsMode::VerifyCa => {
-                let chain = WebPkiServerVerifier::builder_with_provider(roots(ca_pem)?, provider());
-                let chain = chain.build().map_err(|error| error.to_string())?;
-                Arc::new(AnyName { chain })
-            }
+            TlsMode::VerifyCa => Arc::new(Chain::to(ca_pem, true)?),
         };
-        let trust = Trust::of(|builder| {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(verifier.clone())
-                .with_no_client_auth()
-        });
-        trust.map(Some)
+        Trust::of(verifier).map(Some)
     }
 
     /// The chain must lead to an authority in `ca_pem`, without one to a public authority, and the name must be right.
     pub fn verified(ca_pem: Option<&str>) -> Result<Trust, String> {
-        let roots = roots(ca_pem)?;
-        Trust::of(|builder| {
-            builder
-                .with_root_certificates(roots.clone())
-                .with_no_client_auth()
-        })
+        Trust::of(Arc::new(Chain::to(ca_pem, false)?))
     }
 
-    fn of(
-        config: impl Fn(ConfigBuilder<ClientConfig, WantsVerifier>) -> ClientConfig,
-    ) -> Result<Trust, String> {
+    fn of(verifier: Arc<dyn ServerCertVerifier>) -> Result<Trust, String> {
+        let config = |builder: ConfigBuilder<ClientConfig, WantsVerifier>| {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier.clone())
+                .with_no_client_auth()
+        };
         let mut in_packets = config(builder(&[&TLS12])?);
         in_packets.resumption = Resumption::disabled();
         Ok(Trust {
@@ -300,13 +289,54 @@ fn unless_unreadable(
     }
 }
 
-/// `verify-ca`: the chain must hold, the name may differ.
+/// The chain must hold; with `verify-ca` the name may differ.
 #[derive(Debug)]
-struct AnyName {
-    chain: Arc<WebPkiServerVerifier>,
+struct Chain {
+    authorities: Arc<WebPkiServerVerifier>,
+    is_any_name: bool,
 }
 
-impl ServerCertVerifier for AnyName {
+impl Chain {
+    fn to(ca_pem: Option<&str>, is_any_name: bool) -> Result<Chain, String> {
+        let authorities = WebPkiServerVerifier::builder_with_provider(roots(ca_pem)?, provider());
+        Ok(Chain {
+            authorities: authorities.build().map_err(|error| error.to_string())?,
+            is_any_name,
+        })
+    }
+}
+
+/// How many of the authorities that a server shows are looked at, and how many of them under one name. Every way from one to the next is tried, at once, and a
+/// handshake has room for 400 of them, of which each may lead to 80: that took twenty seconds of the thread. Servers show one or two; twice under one name
+/// what two others have signed.
+const AUTHORITIES: usize = 16;
+const OF_ONE_NAME: usize = 2;
+
+/// Those that are looked at, in the server's order.
+fn looked_at<'a>(shown: &[CertificateDer<'a>]) -> Vec<CertificateDer<'a>> {
+    let mut kept: Vec<CertificateDer<'a>> = Vec::new();
+    let mut named = RootCertStore::empty();
+    for authority in shown {
+        if kept.len() == AUTHORITIES {
+            break;
+        }
+        // One that cannot be read leads nowhere.
+        if kept.contains(authority) || named.add(authority.clone()).is_err() {
+            continue;
+        }
+        let Some((this, others)) = named.roots.split_last() else {
+            continue;
+        };
+        let namesakes = others.iter().filter(|other| other.subject == this.subject);
+        match namesakes.count() < OF_ONE_NAME {
+            true => kept.push(authority.clone()),
+            false => drop(named.roots.pop()),
+        }
+    }
+    kept
+}
+
+impl ServerCertVerifier for Chain {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -316,14 +346,15 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         use rustls::{CertificateError, Error};
+        let intermediates = looked_at(intermediates);
         match self
-            .chain
-            .verify_server_cert(certificate, intermediates, name, ocsp, now)
+            .authorities
+            .verify_server_cert(certificate, &intermediates, name, ocsp, now)
         {
             // The name is looked at last: everything else has passed.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if self.is_any_name => Ok(ServerCertVerified::assertion()),
             verdict => verdict,
         }
     }
@@ -334,7 +365,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chain
+        self.authorities
             .verify_tls12_signature(message, certificate, signature)
     }
 
@@ -344,12 +375,12 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chain
+        self.authorities
             .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chain.supported_verify_schemes()
+        self.authorities.supported_verify_schemes()
     }
 }
 
@@ -378,6 +409,55 @@ mod tests {
             assert_eq!(protected.is_ok(), accepted, "{mode:?} {host}");
         }
         assert!(Trust::new(TlsMode::Disable, None).unwrap().is_none());
+    }
+
+    /// What a server shows beside its own certificate may be the whole way to the authority, and more; of very many, and of many under one name, the first are
+    /// looked at. As many as a handshake has room for, each of which any of 25 others may have signed, hold nobody up.
+    #[tokio::test]
+    async fn few_authorities_are_looked_at() {
+        let root = Ca::named("the root");
+        let middle = root.over("middle");
+        let low = middle.over("low");
+        let strangers = |count: usize| -> Vec<Ca> {
+            (0..count)
+                .map(|number| Ca::named(&format!("{number}")))
+                .collect()
+        };
+        let namesakes =
+            |count: usize| -> Vec<Ca> { (0..count).map(|_| Ca::named("low")).collect() };
+        let maze = (0..125).map(|number| {
+            let step = number % 5;
+            let above = match step {
+                4 => "nobody".to_owned(),
+                step => format!("step {}", step + 1),
+            };
+            Ca::named(&above).over(&match step {
+                0 => "low".to_owned(),
+                step => format!("step {step}"),
+            })
+        });
+        for (before, accepted) in [
+            (Vec::new(), true),
+            (strangers(14), true),
+            (strangers(15), false),
+            (namesakes(1), true),
+            (namesakes(2), false),
+            (maze.collect(), false),
+        ] {
+            let shown = before.iter().chain([&low, &middle]);
+            let server = Server::start_tls("", &low.leaf("localhost").with(shown)).await;
+            for (mode, host) in [
+                (TlsMode::VerifyCa, "127.0.0.1"),
+                (TlsMode::VerifyFull, "localhost"),
+            ] {
+                let trust = Trust::new(mode, Some(&root.pem())).unwrap().unwrap();
+                let stream = TcpStream::connect(server.address).await.unwrap();
+                let began = std::time::Instant::now();
+                let protected = protect(stream, &trust, host).await;
+                assert_eq!(protected.is_ok(), accepted, "{mode:?}, {}", before.len());
+                assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+            }
+        }
     }
 
     /// Who shows a certificate that it has signed itself, or that nobody known has, is refused in words that say what to do.
