@@ -5,6 +5,7 @@
 //! made comes in as an [`Account`]. Start reading at [`EgressPolicy::check`], then [`Dialer::dial`], then [`Client::send`].
 
 mod carrier;
+mod chain;
 mod client;
 mod connect;
 pub mod context;

@@ -6,7 +6,7 @@ use rustls::{
     ClientConfig, ConfigBuilder, DEFAULT_VERSIONS, DigitallySignedStruct, RootCertStore,
     SignatureScheme, SupportedProtocolVersion, WantsVerifier,
     client::{
-        Resumption, WebPkiServerVerifier,
+        Resumption,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::CryptoProvider,
@@ -17,7 +17,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{Error, ErrorKind, carrier::Carrier};
+use crate::{Error, ErrorKind, carrier::Carrier, chain::Chain};
 
 /// How a wire is protected; the names are libpq's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,14 +65,14 @@ impl Trust {
             TlsMode::Require => Arc::new(AnyCertificate {
                 provider: provider(),
             }),
-            TlsMode::VerifyCa => Arc::new(Chain::to(ca_pem, true)?),
+            TlsMode::VerifyCa => Arc::new(Chain::to(roots(ca_pem)?, true)?),
         };
         Trust::of(verifier).map(Some)
     }
 
     /// The chain must lead to an authority in `ca_pem`, without one to a public authority, and the name must be right.
     pub fn verified(ca_pem: Option<&str>) -> Result<Trust, String> {
-        Trust::of(Arc::new(Chain::to(ca_pem, false)?))
+        Trust::of(Arc::new(Chain::to(roots(ca_pem)?, false)?))
     }
 
     fn of(verifier: Arc<dyn ServerCertVerifier>) -> Result<Trust, String> {
@@ -289,101 +289,6 @@ fn unless_unreadable(
     }
 }
 
-/// The chain must hold; with `verify-ca` the name may differ.
-#[derive(Debug)]
-struct Chain {
-    authorities: Arc<WebPkiServerVerifier>,
-    is_any_name: bool,
-}
-
-impl Chain {
-    fn to(ca_pem: Option<&str>, is_any_name: bool) -> Result<Chain, String> {
-        let authorities = WebPkiServerVerifier::builder_with_provider(roots(ca_pem)?, provider());
-        Ok(Chain {
-            authorities: authorities.build().map_err(|error| error.to_string())?,
-            is_any_name,
-        })
-    }
-}
-
-/// How many of the authorities that a server shows are looked at, and how many of them under one name. Every way from one to the next is tried, at once, and a
-/// handshake has room for 400 of them, of which each may lead to 80: that took twenty seconds of the thread. Servers show one or two; twice under one name
-/// what two others have signed.
-const AUTHORITIES: usize = 16;
-const OF_ONE_NAME: usize = 2;
-
-/// Those that are looked at, in the server's order.
-fn looked_at<'a>(shown: &[CertificateDer<'a>]) -> Vec<CertificateDer<'a>> {
-    let mut kept: Vec<CertificateDer<'a>> = Vec::new();
-    let mut named = RootCertStore::empty();
-    for authority in shown {
-        if kept.len() == AUTHORITIES {
-            break;
-        }
-        // One that cannot be read leads nowhere.
-        if kept.contains(authority) || named.add(authority.clone()).is_err() {
-            continue;
-        }
-        let Some((this, others)) = named.roots.split_last() else {
-            continue;
-        };
-        let namesakes = others.iter().filter(|other| other.subject == this.subject);
-        match namesakes.count() < OF_ONE_NAME {
-            true => kept.push(authority.clone()),
-            false => drop(named.roots.pop()),
-        }
-    }
-    kept
-}
-
-impl ServerCertVerifier for Chain {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        use rustls::{CertificateError, Error};
-        let intermediates = looked_at(intermediates);
-        match self
-            .authorities
-            .verify_server_cert(certificate, &intermediates, name, ocsp, now)
-        {
-            // The name is looked at last: everything else has passed.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.is_any_name => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -456,6 +361,24 @@ mod tests {
                 let protected = protect(stream, &trust, host).await;
                 assert_eq!(protected.is_ok(), accepted, "{mode:?}, {}", before.len());
                 assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+            }
+        }
+    }
+
+    /// Of authorities of one name each may have signed what a server shows: as many are tried as a chain has signatures that are checked.
+    #[tokio::test]
+    async fn few_signatures_are_checked() {
+        let ca = Ca::new();
+        let server = Server::start_tls("", &ca.leaf("localhost")).await;
+        for (others, accepted) in [(0, true), (15, true), (16, false)] {
+            let others = (0..others).map(|_| Ca::new().pem());
+            let trusted: String = others.chain([ca.pem()]).collect();
+            let trust = Trust::verified(Some(&trusted)).unwrap();
+            // Each has as many as the first.
+            for _ in 0..2 {
+                let stream = TcpStream::connect(server.address).await.unwrap();
+                let protected = protect(stream, &trust, "localhost").await;
+                assert_eq!(protected.is_ok(), accepted);
             }
         }
     }

@@ -1,0 +1,175 @@
+//! Who has signed a server's certificate, looked at with little of a thread's time: all at once, and as the server has made it.
+
+use std::{
+    cell::Cell,
+    sync::{Arc, OnceLock},
+};
+
+use rustls::{
+    DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::CryptoProvider,
+};
+use rustls_pki_types::{
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, ServerName,
+    SignatureVerificationAlgorithm, UnixTime,
+};
+
+/// The chain must hold; with `verify-ca` the name may differ.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    authorities: Arc<WebPkiServerVerifier>,
+    is_any_name: bool,
+}
+
+impl Chain {
+    pub(crate) fn to(roots: Arc<RootCertStore>, is_any_name: bool) -> Result<Chain, String> {
+        let authorities = WebPkiServerVerifier::builder_with_provider(roots, provider());
+        Ok(Chain {
+            authorities: authorities.build().map_err(|error| error.to_string())?,
+            is_any_name,
+        })
+    }
+}
+
+/// How many of the authorities that a server shows are looked at, and how many of them under one name. Every way from one to the next is tried, at once, and a
+/// handshake has room for 400 of them, of which each may lead to 80: that took twenty seconds of the thread. Servers show one or two; twice under one name
+/// what two others have signed.
+const AUTHORITIES: usize = 16;
+const OF_ONE_NAME: usize = 2;
+
+/// Those that are looked at, in the server's order.
+fn looked_at<'a>(shown: &[CertificateDer<'a>]) -> Vec<CertificateDer<'a>> {
+    let mut kept: Vec<CertificateDer<'a>> = Vec::new();
+    let mut named = RootCertStore::empty();
+    for authority in shown {
+        if kept.len() == AUTHORITIES {
+            break;
+        }
+        // One that cannot be read leads nowhere.
+        if kept.contains(authority) || named.add(authority.clone()).is_err() {
+            continue;
+        }
+        let Some((this, others)) = named.roots.split_last() else {
+            continue;
+        };
+        let namesakes = others.iter().filter(|other| other.subject == this.subject);
+        match namesakes.count() < OF_ONE_NAME {
+            true => kept.push(authority.clone()),
+            false => drop(named.roots.pop()),
+        }
+    }
+    kept
+}
+
+/// How many signatures of one chain are checked, each with a key of up to 4096 bits of RSA; one with a key of 8192 takes four times as long, and counts as four.
+/// Twenty handshakes with a hundred of those had others wait for two seconds.
+const SIGNATURES: usize = 16;
+/// What a key of 4096 bits takes in a certificate.
+const KEY_BYTES: usize = 600;
+
+thread_local! {
+    /// Of the chain that this thread is looking at.
+    static SIGNATURES_LEFT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Checks signatures as long as there are any left.
+#[derive(Debug)]
+struct Counted(&'static dyn SignatureVerificationAlgorithm);
+
+impl SignatureVerificationAlgorithm for Counted {
+    fn verify_signature(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), InvalidSignature> {
+        let size = public_key.len().max(signature.len());
+        let counts = size.div_ceil(KEY_BYTES).pow(2);
+        let left = SIGNATURES_LEFT.get().checked_sub(counts);
+        SIGNATURES_LEFT.set(left.ok_or(InvalidSignature)?);
+        self.0.verify_signature(public_key, message, signature)
+    }
+
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        self.0.public_key_alg_id()
+    }
+
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        self.0.signature_alg_id()
+    }
+
+    fn fips(&self) -> bool {
+        self.0.fips()
+    }
+}
+
+/// What is signed in a handshake is checked once, and not counted.
+fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
+    let counting = || {
+        let mut provider = rustls::crypto::ring::default_provider();
+        let all = &mut provider.signature_verification_algorithms.all;
+        let counted = all
+            .iter()
+            .map(|algorithm| -> &'static dyn SignatureVerificationAlgorithm {
+                Box::leak(Box::new(Counted(*algorithm)))
+            });
+        let counted: Vec<_> = counted.collect();
+        *all = counted.leak();
+        Arc::new(provider)
+    };
+    PROVIDER.get_or_init(counting).clone()
+}
+
+impl ServerCertVerifier for Chain {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::{CertificateError, Error};
+        let intermediates = looked_at(intermediates);
+        SIGNATURES_LEFT.set(SIGNATURES);
+        match self
+            .authorities
+            .verify_server_cert(certificate, &intermediates, name, ocsp, now)
+        {
+            // The name is looked at last: everything else has passed.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.is_any_name => Ok(ServerCertVerified::assertion()),
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
