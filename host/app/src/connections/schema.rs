@@ -20,8 +20,12 @@ const PATTERNS_MAX: usize = 32;
 /// What each of them may take once it is compiled: a counted class of letters (`\pL{200}`) multiplies a few characters by a million.
 const PATTERN_MEMORY_MAX: usize = 512 << 10;
 /// Values of the settings times values of the schema: each may be held against each, and what is wrong with it is put together before the first of it
-/// is looked at.
+/// is looked at. It takes a second at most, which no one else's computing can interrupt.
 const CHECKS_MAX: usize = 100_000;
+/// How many values of a schema a multiple of a fraction counts for: whether a number is one is found with numbers of three hundred digits.
+const FRACTION_COUNTS: usize = 500;
+/// So many bytes of a text count for a value more: a rule may look at each of them.
+const TEXT_BYTES: usize = 128;
 /// What is told of all that is wrong.
 const ERRORS_MAX: usize = 50;
 /// What a connection says itself: members of the body and not of the credentials.
@@ -156,7 +160,7 @@ impl Asked {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
         );
-        let checks = values(&self.schema).saturating_mul(values(&settings));
+        let checks = rules(&self.schema).saturating_mul(values(&settings));
         if checks > CHECKS_MAX {
             let message =
                 "have more values than this engine's connector can be asked about: leave some out";
@@ -273,11 +277,31 @@ fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
         })
 }
 
-/// How many values there are in one, itself among them.
-fn values(value: &Value) -> usize {
-    let within: usize = match value {
-        Value::Object(members) => members.values().map(values).sum(),
+/// How many values there are in settings, themselves among them, and in their texts.
+fn values(settings: &Value) -> usize {
+    let within: usize = match settings {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| name.len() / TEXT_BYTES + values(value))
+            .sum(),
         Value::Array(items) => items.iter().map(values).sum(),
+        Value::String(text) => text.len() / TEXT_BYTES,
+        _ => 0,
+    };
+    within + 1
+}
+
+/// How many values there are in a schema, itself among them, and what some of them count for.
+fn rules(schema: &Value) -> usize {
+    let within: usize = match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| match (name.as_str(), value.as_f64()) {
+                ("multipleOf", Some(of)) if of.fract() != 0.0 => FRACTION_COUNTS,
+                _ => rules(value),
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(rules).sum(),
         _ => 0,
     };
     within + 1
@@ -342,6 +366,32 @@ mod tests {
         assert_eq!(told, [("credentials", "too_many")]);
         let few = object(json!({"a": vec![0; 30]}));
         assert_eq!(asked.check(&few, "PASSWORD", &few).len(), ERRORS_MAX);
+    }
+
+    /// So are few of them that take long: multiples of fractions, and rules for long texts.
+    #[test]
+    fn what_takes_long_counts_for_more() {
+        let each = |rule: Value, count: usize| {
+            asked(json!({"additionalProperties": {"allOf": vec![rule; count]}}))
+        };
+        let numbers: Map<String, Value> = (0..50)
+            .map(|number| (format!("n{number}"), json!(1e300)))
+            .collect();
+        let text = |bytes: usize| object(json!({"a": "x".repeat(bytes)}));
+        let named = |bytes: usize| object(json!({"x".repeat(bytes): "a"}));
+        let (fraction, format) = (json!({"multipleOf": 1.5}), json!({"format": "email"}));
+        for (asked, settings, refused) in [
+            (each(fraction.clone(), 1), numbers.clone(), false),
+            (each(fraction, 10), numbers.clone(), true),
+            (each(json!({"multipleOf": 2}), 500), numbers, false),
+            (each(format.clone(), 300), text(4 << 10), false),
+            (each(format.clone(), 300), text(32 << 10), true),
+            (each(format, 300), named(32 << 10), true),
+        ] {
+            let errors = asked.check(&settings, "PASSWORD", &settings);
+            let is_refused = errors.iter().any(|error| error.code == "too_many");
+            assert_eq!(is_refused, refused, "{}", asked.schema);
+        }
     }
 
     /// All that is wrong is told at once, by the field in which it stands, and no value is repeated.
