@@ -11,7 +11,7 @@ use super::spelling::moment;
 use super::{Column, Row, Told};
 
 const SCHEMA: &str = include_str!("mariadb/schema.sql");
-/// What MySQL has not, and has in its place. Its first moment is a second later.
+/// What MySQL has not, and has in its place. Its first moment is a second later, and of spans of time nothing is beyond the last second.
 const FOR_MYSQL: [(&str, &str); 9] = [
     (" code UUID,", " code CHAR(36),"),
     (" net INET6,", " net VARCHAR(39),"),

@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -29,7 +28,7 @@ RELEASES = {
 }
 # No server runs them.
 LEFT_OUT = {"perl", "perl-base", "debconf", "debconf-2.0", "dpkg", "tar", "systemd", "libsystemd0", "adduser"}
-TIMEOUT_S = 300
+TIMEOUT_S = 60
 
 
 def fetched(url: str) -> bytes:
@@ -78,11 +77,13 @@ def take(release: str, home: Path) -> None:
         digest, url = line.split()
         try:
             package = fetched(url)
-        except urllib.error.HTTPError as error:
+        except OSError as error:
             sys.exit(f"{url}: {error}. Where the distribution has gone on, `{Path(__file__).name} lock {release}` names what it has now.")
         if hashlib.sha256(package).hexdigest() != digest:
             sys.exit(f"{url} is not the package that {release}.txt names")
         unpack(package, home)
+    # Last: what is there without it is not whole.
+    shutil.copy(HERE / f"{release}.txt", home / "packages.txt")
     # Whoever runs a server here is nobody in particular.
     for directory in [home, *home.rglob("*")]:
         if directory.is_dir() and not directory.is_symlink():

@@ -14,14 +14,14 @@ VALUES (1, 'a', NULL), (2, 'b', 1.50), (3, NULL, 2);
 SELECT id, name FROM staff -- and that was all
 
 --- no row
-SELECT id, v, n, shown, f, b FROM empty;
+SELECT id, v, n, shown, f, b FROM vacant;
 
 --- no row of anything
 SELECT id, team, played, tags, notes, code, ratio FROM matches WHERE FALSE;
 
 --- aggregates of nothing
 SELECT COUNT(*) AS a, COUNT(v) AS b, SUM(n) AS c, AVG(id) AS d, MAX(shown) AS e, GROUP_CONCAT(v) AS f, STD(n) AS g, BIT_OR(id) AS h, BIT_AND(id) AS i, JSON_ARRAYAGG(v) AS j, MIN(f) AS k
-    FROM empty;
+    FROM vacant;
 
 --- aggregates of all kinds
 SELECT team, COUNT(*) AS a, COUNT(DISTINCT goals) AS b, SUM(goals) AS c, SUM(views) AS d, SUM(fee) AS e, SUM(weight) AS f, AVG(goals) AS g, AVG(weight) AS h, AVG(fee) AS i,

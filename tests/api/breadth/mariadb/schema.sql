@@ -112,7 +112,7 @@ INSERT INTO texts VALUES
 CREATE TABLE `Odd names` (`Id` INT PRIMARY KEY, `a, b` TEXT, `say "hi"` TEXT, `größe` DECIMAL(5,2), `select` BOOLEAN, `it``s` INT, `<a&b>` INT);
 INSERT INTO `Odd names` VALUES (1, 'comma', 'quote', 1.80, TRUE, 1, 2), (2, NULL, '', NULL, FALSE, NULL, NULL);
 
-CREATE TABLE empty (id INT, v TEXT, n DECIMAL(10,2), shown DATETIME, f DOUBLE, b BLOB);
+CREATE TABLE vacant (id INT, v TEXT, n DECIMAL(10,2), shown DATETIME, f DOUBLE, b BLOB);
 
 CREATE TABLE made (id INT PRIMARY KEY, n INT NOT NULL, twice INT AS (n * 2) VIRTUAL, thrice DECIMAL(10,1) AS (n * 3.5) STORED, hidden INT INVISIBLE DEFAULT 7);
 INSERT INTO made (id, n) VALUES (1, 10), (2, -3);

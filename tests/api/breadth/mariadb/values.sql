@@ -131,4 +131,4 @@ SELECT id, n, twice, thrice, hidden, twice + thrice AS total FROM made;
 SELECT * FROM made;
 
 --- no row of anything
-SELECT * FROM empty;
+SELECT * FROM vacant;
