@@ -65,11 +65,23 @@ fn looked_at<'a>(shown: &[CertificateDer<'a>]) -> Vec<CertificateDer<'a>> {
     kept
 }
 
-/// How many signatures of one chain are checked, each with a key of up to 4096 bits of RSA; one with a key of 8192 takes four times as long, and counts as four.
-/// Twenty handshakes with a hundred of those had others wait for two seconds.
-const SIGNATURES: usize = 16;
-/// What a key of 4096 bits takes in a certificate.
-const KEY_BYTES: usize = 600;
+/// How many signatures of one chain are checked with keys of up to 2048 bits of RSA, which databases make for authorities of their own, many under one name: each
+/// of those in a `ca_pem` may have to be tried. What takes longer counts for as many as take as long. Twenty handshakes with a hundred keys of 8192 bits had others
+/// wait for two seconds.
+const SIGNATURES: usize = 64;
+/// What a key of 2048 bits takes in a certificate. One of twice as many takes four times as long.
+const KEY_BYTES: usize = 300;
+/// No key of RSA is as short. With a curve's a signature takes as long as with 4096 bits of RSA.
+const CURVE_BYTES: usize = 150;
+const CURVE_COUNTS: usize = 4;
+
+/// For how many of those one counts.
+fn counts(public_key: &[u8], signature: &[u8]) -> usize {
+    match public_key.len().max(signature.len()) {
+        ..CURVE_BYTES => CURVE_COUNTS,
+        bytes => bytes.div_ceil(KEY_BYTES).pow(2),
+    }
+}
 
 thread_local! {
     /// Of the chain that this thread is looking at.
@@ -87,8 +99,7 @@ impl SignatureVerificationAlgorithm for Counted {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
-        let size = public_key.len().max(signature.len());
-        let counts = size.div_ceil(KEY_BYTES).pow(2);
+        let counts = counts(public_key, signature);
         let left = SIGNATURES_LEFT.get().checked_sub(counts);
         SIGNATURES_LEFT.set(left.ok_or(InvalidSignature)?);
         self.0.verify_signature(public_key, message, signature)
@@ -171,5 +182,28 @@ impl ServerCertVerifier for Chain {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.authorities.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A signature counts for what it takes: of the keys that authorities mostly have many are tried.
+    #[test]
+    fn signatures_count_for_what_they_take() {
+        // Of RSA with an exponent of 65537, of P-256, P-384 and Ed25519: bytes of the key, of a signature, and how many may be checked.
+        for (key, signature, checked) in [
+            (270, 256, 64),
+            (398, 384, 16),
+            (526, 512, 16),
+            (1038, 1024, 4),
+            (65, 72, 16),
+            (97, 104, 16),
+            (32, 64, 16),
+        ] {
+            let counts = counts(&vec![0; key], &vec![0; signature]);
+            assert_eq!(SIGNATURES / counts, checked, "{key}");
+        }
     }
 }
