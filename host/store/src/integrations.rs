@@ -107,6 +107,10 @@ pub async fn update(
     integration: &Integration,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    // The row first, then its publications', as where it is deleted: each would wait for the other else.
+    if !lock(write, integration).await? {
+        return Ok(false);
+    }
     publications::forget_remote(write, integration).await?;
     let updated = sqlx::query(
         "UPDATE integrations
@@ -125,6 +129,20 @@ pub async fn update(
     .execute(&mut **write)
     .await?;
     Ok(updated.rows_affected() == 1)
+}
+
+/// Keeps an integration as it is of this revision until the transaction ends. `false`: it has another one, or is gone.
+async fn lock(write: &mut Write, integration: &Integration) -> Result<bool, StoreError> {
+    // An update that changes nothing locks the row on both backends.
+    let locked = sqlx::query(
+        "UPDATE integrations SET revision = revision WHERE id = $1 AND company_id = $2 AND revision = $3",
+    )
+    .bind(integration.id.as_str())
+    .bind(integration.company_id.as_str())
+    .bind(integration.revision)
+    .execute(&mut **write)
+    .await?;
+    Ok(locked.rows_affected() == 1)
 }
 
 /// Changes the name only: nothing that a session depends on.
