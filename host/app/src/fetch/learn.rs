@@ -76,7 +76,8 @@ pub async fn learn(
         // One that is there may have no fields that can be read, as SQLite's view on a table that is gone. Of a broken file the catalog's error was told
         // above: a connector of files answers it where a table is asked for by its name.
         let is_there = catalog.rows > 0;
-        let read = |catalog: Output| Table::of(&catalog);
+        let needed: Vec<String> = endpoint.needed().into_iter().map(str::to_owned).collect();
+        let read = move |catalog: Output| Table::of(&catalog, &needed);
         table = worked(app, company, deadline, (catalog, 0), read).await??;
         if !is_ordered && !is_there {
             let schema = &endpoint.row.written.details.source_schema;
@@ -242,7 +243,7 @@ async fn unknown_names(
 }
 
 /// What a catalog says of the fields of a table. Where it shows several of the name, in other schemas, only the source knows which of them is read: then
-/// what it says of all of them.
+/// what it says of all that may be.
 #[derive(Debug, Default)]
 struct Table {
     /// Those of its primary key.
@@ -256,12 +257,13 @@ struct Table {
 }
 
 impl Table {
-    /// Reads each row once: there may be many of them, and of columns that are looked for. Those of a table follow each other.
-    fn of(catalog: &Output) -> Result<Table, Cause> {
+    /// Reads each row once: there may be many of them, and of columns that are looked for. Those of a table follow each other. `needed`: the columns that
+    /// pages read, which a table must have to be the one.
+    fn of(catalog: &Output, needed: &[String]) -> Result<Table, Cause> {
         let [schema, table, field, nullable, key] =
             ["schema", "table", "field", "nullable", "primary_key"]
                 .map(|name| catalog.column(name).unwrap_or(usize::MAX));
-        let mut all: Option<Table> = None;
+        let mut all: Vec<Table> = Vec::new();
         let mut one = Table::default();
         let mut before = (catalog.cell(0, schema), catalog.cell(0, table));
         let mut key_bytes = 0;
@@ -270,7 +272,7 @@ impl Table {
             if here != before {
                 before = here;
                 key_bytes = 0;
-                all = Some(std::mem::take(&mut one).met(all));
+                all.push(std::mem::take(&mut one));
             }
             let name = catalog.cell(row, field);
             let Some(name) = name.as_str() else {
@@ -291,14 +293,26 @@ impl Table {
             let in_any_case = one.nullable_in_any_case.entry(folded);
             in_any_case.or_insert(is_nullable);
         }
-        Ok(one.met(all))
+        all.push(one);
+        // Another application's `users` has other columns. Where none has them all, it is not for a catalog to say which one is meant.
+        if all.len() > 1 && all.iter().any(|table| table.has(needed)) {
+            all.retain(|table| table.has(needed));
+        }
+        let met = |others, table: Table| table.met(others);
+        Ok(all.into_iter().reduce(met).unwrap_or_default())
+    }
+
+    /// Whether it has all of these columns, in whatever case.
+    fn has(&self, needed: &[String]) -> bool {
+        let mut needed = needed.iter();
+        needed.all(|name| {
+            let folded = name.to_ascii_lowercase();
+            self.nullable_in_any_case.contains_key(&folded)
+        })
     }
 
     /// Leaves what is so of the others, too.
-    fn met(mut self, others: Option<Table>) -> Table {
-        let Some(others) = others else {
-            return self;
-        };
+    fn met(mut self, others: Table) -> Table {
         self.keys_differ = others.keys_differ || self.key != others.key;
         if self.keys_differ {
             self.key.clear();
@@ -418,13 +432,16 @@ mod tests {
     /// A field is found by its own name, else by that in another case; the first of several counts.
     #[test]
     fn fields_are_found_as_the_source_names_them() {
-        let table = Table::of(&catalog(&[
-            ("a", "ID", true, false),
-            ("a", "id", false, true),
-            ("a", "Name", false, true),
-            ("a", "name", true, false),
-            ("a", "name", false, false),
-        ]))
+        let table = Table::of(
+            &catalog(&[
+                ("a", "ID", true, false),
+                ("a", "id", false, true),
+                ("a", "Name", false, true),
+                ("a", "name", true, false),
+                ("a", "name", false, false),
+            ]),
+            &[],
+        )
         .unwrap();
         assert_eq!(table.key, ["id", "Name"]);
         let of = |name| table.nullable(name);
@@ -434,7 +451,7 @@ mod tests {
         );
         assert_eq!([of("name"), of("NAME")], [Some(true), Some(false)]);
         assert_eq!([of("elsewhere"), of("")], [None, None]);
-        let nothing = Table::of(&Output::default()).unwrap();
+        let nothing = Table::of(&Output::default(), &[]).unwrap();
         assert_eq!((nothing.nullable("id"), nothing.key.len()), (None, 0));
 
         let learnt = columns(
@@ -476,17 +493,26 @@ mod tests {
             [&archive[..], &public[..]].concat(),
             [&public[..], &archive[..]].concat(),
         ] {
-            let table = Table::of(&catalog(&shown)).unwrap();
+            let table = Table::of(&catalog(&shown), &[]).unwrap();
             assert_eq!(table.key, ["id"]);
             assert!(!table.keys_differ);
             let told = ["id", "day", "team", "was"].map(|name| table.nullable(name));
             assert_eq!(told, [Some(false), None, Some(false), None]);
         }
         let shown = [&archive[..], &stage[..], &public[..]].concat();
-        let table = Table::of(&catalog(&shown)).unwrap();
+        let catalog = catalog(&shown);
+        let table = Table::of(&catalog, &[]).unwrap();
         assert!(table.key.is_empty() && table.keys_differ);
         let told = ["id", "day", "team"].map(|name| table.nullable(name));
         assert_eq!(told, [None, None, Some(false)]);
+
+        // Those that lack what is read are not the one, unless all do.
+        let of = |needed: &str| Table::of(&catalog, &["id".to_owned(), needed.to_owned()]);
+        let table = of("WAS").unwrap();
+        assert_eq!(table.key, ["id"]);
+        assert!(!table.keys_differ);
+        assert_eq!(table.nullable("day"), Some(true));
+        assert!(of("team").unwrap().keys_differ && of("elsewhere").unwrap().keys_differ);
     }
 
     /// As many columns and fields as a source may answer with take no longer than their number: each looked for among all would take seconds.
@@ -507,7 +533,7 @@ mod tests {
         let needed: Vec<&str> = asked.iter().map(String::as_str).collect();
         let output = answer(needed.iter().copied());
         let began = Instant::now();
-        let table = Table::of(&catalog).unwrap();
+        let table = Table::of(&catalog, &asked).unwrap();
         let learnt = columns(&needed, &output, &table).unwrap();
         let took = began.elapsed();
         assert!(took < Duration::from_secs(1), "{took:?}");
@@ -553,7 +579,7 @@ mod tests {
                 .iter()
                 .map(|name| ("public", name.as_str(), false, true))
                 .collect();
-            Table::of(&catalog(&fields)).map(|table| table.key.len())
+            Table::of(&catalog(&fields), &[]).map(|table| table.key.len())
         };
         assert_eq!(of(KEY_FIELDS_MAX, 10).unwrap(), KEY_FIELDS_MAX);
         assert!(bad_answer(of(KEY_FIELDS_MAX + 1, 10)).contains("primary key"));
