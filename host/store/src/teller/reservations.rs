@@ -106,15 +106,17 @@ struct Clock {
 }
 
 impl Clock {
-    fn note(&mut self, server: Timestamp, host: Timestamp) {
-        self.ahead = server.micros().saturating_sub(host.micros());
-        let apart = Duration::from_micros(self.ahead.unsigned_abs());
+    /// `asked` and `answered`: what this host's shows before and behind that. An answer may be long on its way: a hold then ends later, never before its
+    /// run, and that is no difference between clocks.
+    fn note(&mut self, server: Timestamp, (asked, answered): (Timestamp, Timestamp)) {
+        self.ahead = server.micros().saturating_sub(asked.micros());
+        let apart = asked.since(server).max(server.since(answered));
         let is_told = self.told.is_some_and(|told| told.elapsed() < TELL_EVERY);
         if apart < APART_MAX || is_told {
             return;
         }
         self.told = Some(Instant::now());
-        let seconds_ahead = host.micros().saturating_sub(server.micros()) / 1_000_000;
+        let seconds_ahead = asked.micros().saturating_sub(server.micros()) / 1_000_000;
         tracing::warn!(
             seconds_ahead,
             "this host's clock is not PostgreSQL's: prices, keys and what comes due hold by the hosts' clocks; let NTP set all of them"
@@ -130,8 +132,9 @@ impl Clock {
 /// Holds that outlived their run, as releases.
 async fn expired(db: &Db, clock: &mut Clock) -> Result<Vec<Op>, StoreError> {
     let mut read = db.read().await?;
+    let asked = db::now();
     let now = server_clock(&mut read).await?;
-    clock.note(now, db::now());
+    clock.note(now, (asked, db::now()));
     let rows = sqlx::query(
         "SELECT id, account_id FROM holds WHERE expires_at < $1 ORDER BY expires_at LIMIT $2",
     )
@@ -346,14 +349,20 @@ mod tests {
             server.before(Duration::from_secs(300)),
         ] {
             let mut clock = Clock::default();
-            clock.note(server, host);
+            clock.note(server, (host, host));
             let of_use = Duration::from_secs(20);
             assert_eq!(clock.at(host.after(of_use)), server.after(of_use));
             assert!(clock.told.is_some());
         }
-        let mut clock = Clock::default();
-        clock.note(server, server.after(Duration::from_millis(50)));
-        assert!(clock.told.is_none());
+        // The same clock, and an answer that was long on its way there or back: no hold ends sooner for that, and nobody is told.
+        for (there, back) in [(0, 50), (14_000, 0), (0, 14_000)] {
+            let asked = server.before(Duration::from_millis(there));
+            let answered = server.after(Duration::from_millis(back));
+            let mut clock = Clock::default();
+            clock.note(server, (asked, answered));
+            assert!(clock.at(answered) >= answered, "{there} {back}");
+            assert!(clock.told.is_none(), "{there} {back}");
+        }
     }
 
     /// Nobody waits for longer than what is reserved is of use, however long the store stands still.
