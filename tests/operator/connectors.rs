@@ -512,6 +512,47 @@ async fn versions_are_swapped_on_two_hosts_under_load() {
     assert_eq!(off["version"], "2.0.0", "{off}");
 }
 
+/// What another host has put to work and cannot be loaded here, because a file has other bytes of the same version, is compiled for that once or twice,
+/// and not for ever.
+#[tokio::test]
+async fn what_cannot_be_loaded_is_not_compiled_for_ever() {
+    const QUIET: Duration = Duration::from_secs(5);
+    const QUIET_WITHIN: Duration = Duration::from_secs(120);
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let start = || {
+        let host = TestHost::builder().arg("--database-url", &url);
+        host.env("SOUK_MASTER_KEY", MASTER_KEY).compiles_uploads()
+    };
+    let one = start().start().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    // With a custom section that nobody reads.
+    let own = [guests::FIXED_ROWS, &[0, 5, 4], b"note"].concat();
+    file(directory.path(), "own.wasm", &own);
+    let path = directory.path().to_string_lossy();
+    let other = start().arg("--connector-dir", path).start().await;
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let given = file(elsewhere.path(), "given.wasm", guests::FIXED_ROWS);
+    let add = ["connector", "add", &given, "--platform", "--activate"];
+    one.operate(&add).await.ok();
+    let refused = || {
+        let log = other.log();
+        log.matches("cannot load a stored connector").count()
+    };
+    let begun = Instant::now();
+    let (mut seen, mut since) = (0, Instant::now());
+    while seen == 0 || since.elapsed() < QUIET {
+        assert!(begun.elapsed() < QUIET_WITHIN, "{seen} times");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let now = refused();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+    }
+    let platform = one.ready["platform"]["api_key"].as_str().expect("a key");
+    is_at_work(&other, platform, "1.0.0").await;
+}
+
 async fn is_at_work(host: &TestHost, key: &str, version: &str) {
     let (begun, wanted) = (Instant::now(), format!("{version} active"));
     loop {

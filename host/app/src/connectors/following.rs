@@ -61,6 +61,8 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
             canaries::all(&mut db).await?,
         )
     };
+    // What was compiled and cannot be loaded has lost its code by that: it is not compiled for the same again, and again.
+    let mut refused = HashSet::new();
     // A company's versions stay where they are until one is chosen, or asked for.
     for row in rows.iter().filter(|row| row.scope == PLATFORM) {
         let key = key_of(row);
@@ -72,6 +74,7 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
             Ok(_) => drop(app.connectors.unloadable.lock().remove(&key)),
             Err(error) => {
                 tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
+                refused.insert(key.clone());
                 let mut unloadable = app.connectors.unloadable.lock();
                 unloadable.insert(key, error.to_string());
             }
@@ -82,7 +85,8 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     for choice in &chosen {
         let key = key(&choice.scope, &choice.name, &choice.version);
         let row = wanted.get(&key).copied();
-        if is_start || ahead::is_choice_ready(app, choice, row).await {
+        let is_known = is_start || refused.contains(&key);
+        if is_known || ahead::is_choice_ready(app, choice, row).await {
             chosen::follow_choice(app, choice).await?;
         }
     }
@@ -90,7 +94,7 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     for canary in tried_out {
         let key = key(&canary.scope, &canary.name, &canary.version);
         let is_ready = match wanted.get(&key) {
-            Some(row) if !is_start => ahead::is_ready(app, row).await,
+            Some(row) if !is_start && !refused.contains(&key) => ahead::is_ready(app, row).await,
             _ => true,
         };
         if is_ready {
