@@ -34,6 +34,9 @@ pub const ANSWERED: [&str; 4] = [
 ];
 pub const REFUSED: &str = include_str!("mariadb/refused.sql");
 
+/// What the client calls MySQL's type of documents.
+const DOCUMENT: &str = "?-unknown-?";
+
 /// `decimals` of a float of which the client shows every digit.
 const FLOATING: u32 = 31;
 
@@ -141,7 +144,7 @@ struct Described {
 
 /// What stands before the table of rows.
 fn described_columns(text: &str) -> Vec<Described> {
-    let column = r"(?ms)^Field +\d+:  `(.*?)`\nOrg_field: .*?^Type: +(\w+).*?^Collation: +\S+ \((\d+)\)\nLength: +(\d+)\n.*?^Decimals: +(\d+)$";
+    let column = r"(?ms)^Field +\d+:  `(.*?)`\nOrg_field: .*?^Type: +(\S+).*?^Collation: +\S+ \((\d+)\)\nLength: +(\d+)\n.*?^Decimals: +(\d+)$";
     let column = Regex::new(column).expect("a pattern");
     let head = text.split("\n+-").next().unwrap_or_default();
     let number = |text: &str| text.parse::<u32>().expect("a number");
@@ -231,7 +234,7 @@ impl Described {
             // The shortest digits of 32 bits, of a number that came with those of 64.
             "FLOAT" => text.parse::<f32>().expect("a number").to_string(),
             "DOUBLE" => text.parse::<f64>().expect("a number").to_string(),
-            "TIME" => text.to_owned(),
+            "TIME" | DOCUMENT => text.to_owned(),
             _ if self.is_number() => unfilled(text),
             "BIT" => self.bits(text),
             "DATE" => real_day(text)?.to_owned(),
@@ -244,9 +247,11 @@ impl Described {
     }
 
     fn bits(&self, text: &str) -> String {
-        let number = bytes(text)
-            .iter()
-            .fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+        // What MySQL computes of bits comes as digits.
+        let number = text.parse().unwrap_or_else(|_| {
+            let number = |sum, byte: &u8| sum << 8 | u64::from(*byte);
+            bytes(text).iter().fold(0, number)
+        });
         match self.length {
             1 => (number == 1).to_string(),
             _ => number.to_string(),
@@ -255,7 +260,8 @@ impl Described {
 }
 
 fn bytes(text: &str) -> Vec<u8> {
-    let digits = text.strip_prefix("0x").expect("bytes");
+    let digits = text.strip_prefix("0x");
+    let digits = digits.unwrap_or_else(|| panic!("{text} is no bytes"));
     hex::decode(digits).expect("bytes")
 }
 
