@@ -249,7 +249,7 @@ impl Described {
     fn bits(&self, text: &str) -> String {
         // What MySQL computes of bits comes as digits.
         let number = text.parse().unwrap_or_else(|_| {
-            let number = |sum, byte: &u8| sum << 8 | u64::from(*byte);
+            let number = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
             bytes(text).iter().fold(0, number)
         });
         match self.length {
