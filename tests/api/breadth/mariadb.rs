@@ -58,7 +58,7 @@ pub fn state(server: &MariaDb, database: &str) -> String {
     server.admin(&format!(
         "USE {database};
          CHECKSUM TABLE staff, matches, tickets;
-         SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{database}';
+         SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{database}' AND TABLE_NAME NOT LIKE 'seq%';
          SELECT IS_FREE_LOCK('souk'), LOAD_FILE('/tmp/souk-rows') IS NULL, LOAD_FILE('/tmp/souk-value') IS NULL"
     ))
 }
