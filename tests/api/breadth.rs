@@ -162,7 +162,7 @@ async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
     let seller = host().await.company(&unique("breadth")).await;
     let connection = seller.mariadb(server, &database).await;
     let before = mariadb::state(server, &database);
-    let refused = blocks::read(mariadb::REFUSED);
+    let refused = mariadb::blocks(server, mariadb::REFUSED);
     let mut faults = refusals(&seller, &connection, &refused).await;
     assert_eq!(
         mariadb::state(server, &database),
@@ -170,10 +170,9 @@ async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
         "something was changed"
     );
     let mut answered = 0;
-    for block in mariadb::ANSWERED.into_iter().flat_map(blocks::read) {
-        let Some(told) = mariadb::told(server, &database, &block) else {
-            continue;
-        };
+    let asked = mariadb::ANSWERED.map(|file| mariadb::blocks(server, file));
+    for block in asked.into_iter().flatten() {
+        let told = mariadb::told(server, &database, &block);
         answered += usize::from(has_values(&told));
         faults.extend(fault(&seller, &connection, &block, told).await);
     }

@@ -197,6 +197,10 @@ impl MariaDb {
             directory,
         };
         server.wait_until_ready();
+        if is_mysql() {
+            // MD5 and SHA1, which MySQL 9 has put there; earlier ones have no such component.
+            let _ = server.try_admin("INSTALL COMPONENT 'file://component_classic_hashing'");
+        }
         server.user(&server.user, &server.password, "ALL ON *.*");
         server
     }
@@ -278,7 +282,10 @@ impl MariaDb {
         } else {
             "tx_read_only"
         };
-        let settings = format!("--init-command=SET SESSION time_zone = '+00:00', {read_only} = 1");
+        // As MySQL's own client, which says `utf8mb4` without a collation.
+        let names = if is_mysql() { "NAMES utf8mb4, " } else { "" };
+        let settings =
+            format!("--init-command=SET {names}SESSION time_zone = '+00:00', {read_only} = 1");
         let database = format!("--database={database}");
         let own = [settings.as_str(), database.as_str()];
         self.run(&[&own[..], options].concat(), sql)

@@ -11,6 +11,7 @@
 //! | `-- :name type JSON` | a parameter: what it is declared to be, and the value that is given |
 //! | `-- refused STATUS CODE [code]` | it is not answered but refused so; `code` is the source's own (SQLSTATE, `SQLITE_AUTH`) or the fault's |
 //! | `-- answers {"column": value}` | a row of the answer, where the client of the tests cannot tell it: its SQLite has no mathematics, and a value may be one that no literal is |
+//! | `-- mariadb: why` | it is not asked of a MySQL, which has no such thing or answers otherwise |
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
@@ -21,6 +22,7 @@ pub struct Block {
     pub parameters: Vec<Parameter>,
     pub refused: Option<Refused>,
     pub answers: Vec<Map<String, Value>>,
+    pub is_mariadbs: bool,
 }
 
 pub struct Parameter {
@@ -50,6 +52,7 @@ impl Block {
             parameters: Vec::new(),
             refused: None,
             answers: Vec::new(),
+            is_mariadbs: false,
         };
         while let Some((line, behind)) = rest.split_once('\n')
             && block.takes(line)
@@ -71,6 +74,8 @@ impl Block {
             let row = serde_json::from_str(row);
             self.answers
                 .push(row.unwrap_or_else(|error| panic!("{line}: {error}")));
+        } else if line.starts_with("-- mariadb: ") {
+            self.is_mariadbs = true;
         } else {
             return false;
         }

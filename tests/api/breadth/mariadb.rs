@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use souk_tests::MariaDb;
 
-use super::blocks::{Block, Parameter};
+use super::blocks::{self, Block, Parameter};
 use super::spelling::moment;
 use super::{Column, Row, Told};
 
@@ -63,24 +63,19 @@ pub fn state(server: &MariaDb, database: &str) -> String {
     ))
 }
 
-/// What the statement answers, with the block's values written into it; what the block says itself, if it says it. Nothing where it is one that MySQL does
-/// not understand.
-pub fn told(server: &MariaDb, database: &str, block: &Block) -> Option<Told> {
-    if let Some(first) = block.answers.first() {
-        return (!server.is_mysql()).then(|| said(&block.answers, first));
-    }
-    if server.is_mysql() {
-        server.count_in(database, &[block.sql]);
-        let understood = server.client(&XML, database, &block.filled(literal));
-        if let Err(error) = understood {
-            println!("{}: {}", block.name, error.trim_end());
-            return None;
-        }
-    }
-    Some(answered(server, database, block))
+/// Those blocks of a file that this server is asked.
+pub fn blocks(server: &MariaDb, file: &'static str) -> Vec<Block> {
+    let mut blocks = blocks::read(file);
+    blocks.retain(|block| !(block.is_mariadbs && server.is_mysql()));
+    blocks
 }
 
-fn answered(server: &MariaDb, database: &str, block: &Block) -> Told {
+/// What the statement answers, with the block's values written into it; what the block says itself, if it says it.
+pub fn told(server: &MariaDb, database: &str, block: &Block) -> Told {
+    if let Some(first) = block.answers.first() {
+        return said(&block.answers, first);
+    }
+    server.count_in(database, &[block.sql]);
     let asked = |options: &[&str], sql: &str| {
         let answer = server.client(options, database, sql);
         answer.unwrap_or_else(|error| panic!("{}: {error}", block.name))

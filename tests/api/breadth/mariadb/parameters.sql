@@ -46,6 +46,7 @@ SELECT MAX(id) / :n FROM staff;
 SELECT MAX(id) DIV :n * 10 + MAX(id) % :n FROM staff;
 
 --- a sum of parameters alone
+-- mariadb: MySQL computes with doubles where nothing but parameters says what they are
 -- :i integer 2
 -- :j integer 40
 SELECT :i + :j;
@@ -98,6 +99,7 @@ SELECT COUNT(*) FROM numbers WHERE big BETWEEN :least AND :most;
 SELECT COUNT(*) FROM matches WHERE views > :n;
 
 --- a number of more than 64 bits, as a text
+-- mariadb: MySQL takes a parameter of CAST for a number of 64 bits with a sign
 -- :n string "18446744073709551610"
 SELECT id FROM matches WHERE views = CAST(:n AS UNSIGNED);
 
@@ -140,11 +142,13 @@ SELECT GROUP_CONCAT(id ORDER BY id) FROM (SELECT id FROM matches ORDER BY team, 
 SELECT COUNT(*) FROM (SELECT id FROM matches LIMIT :n) AS s;
 
 --- a number of rows below zero, which a literal cannot have and the server takes for a large one
+-- mariadb: MySQL refuses it
 -- :n integer -1
 -- answers {"n": 7}
 SELECT COUNT(*) AS n FROM (SELECT id FROM staff LIMIT :n) AS s;
 
 --- a number of rows with a fraction, which a literal cannot have and the server rounds
+-- mariadb: MySQL refuses it
 -- :n number 1.5
 -- answers {"n": 2}
 SELECT COUNT(*) AS n FROM (SELECT id FROM staff LIMIT :n) AS s;
@@ -234,6 +238,7 @@ SELECT GREATEST(:a, :b);
 SELECT DATE_FORMAT(CONVERT_TZ(:at, '+00:00', :zone), '%Y-%m-%d %H:%i');
 
 --- the seconds of a moment
+-- mariadb: MySQL takes a parameter for one with six digits
 -- :at timestamp "2026-07-01T22:30:00Z"
 SELECT UNIX_TIMESTAMP(:at);
 
@@ -242,6 +247,7 @@ SELECT UNIX_TIMESTAMP(:at);
 SELECT COUNT(*) FROM times WHERE t >= :span;
 
 --- a span of time that is made of a number
+-- mariadb: MySQL takes a parameter for one with six digits
 -- :n integer -100000
 SELECT SEC_TO_TIME(:n);
 
@@ -310,6 +316,7 @@ SELECT id FROM matches WHERE code = :code;
 SELECT COUNT(*) FROM matches WHERE code = :code;
 
 --- an address
+-- mariadb: it has such a type
 -- :net string "2001:DB8:0:0::FF00:42:8329"
 SELECT id FROM texts WHERE net = :net;
 
@@ -335,14 +342,17 @@ SELECT COUNT(*) FROM staff WHERE NOT :on OR :off;
 SELECT COUNT(*) FROM numbers WHERE bit1 = :on;
 
 --- a member of documents by its path
+-- mariadb: a path is a literal to MySQL
 -- :path string "$.n"
 SELECT SUM(JSON_VALUE(notes, :path)) FROM matches;
 
 --- a value within a document
+-- mariadb: it has more of the language
 -- :n integer 12
 SELECT GROUP_CONCAT(id) FROM matches WHERE JSON_CONTAINS(notes, :n, '$.list');
 
 --- a document of what is given
+-- mariadb: it is a text
 -- :t string "a \"b\""
 -- :n integer 1
 -- :f number 1.5
@@ -363,6 +373,7 @@ SELECT CONCAT(':b', :a, ":c", '\':d', `:e`, '12:30') FROM (SELECT 'n' AS `:e`) A
 ;
 
 --- a number rounded as the caller wants
+-- mariadb: MySQL keeps the digits of what is rounded
 -- :places integer 3
 SELECT ROUND(AVG(fee), :places) FROM matches;
 

@@ -235,14 +235,17 @@ SELECT COUNT(*) FROM staff WHERE name = :name;
 SELECT COUNT(*) FROM staff;
 
 --- a sequence that goes on
+-- mariadb: it has sequences
 -- refused 502 SOURCE_ERROR 25006
 SELECT NEXTVAL(tickets);
 
 --- a sequence that goes on, in the standard's words
+-- mariadb: it has sequences
 -- refused 502 SOURCE_ERROR 25006
 SELECT NEXT VALUE FOR tickets;
 
 --- a sequence that is set
+-- mariadb: it has sequences
 -- refused 502 SOURCE_ERROR 25006
 SELECT SETVAL(tickets, 500);
 
@@ -255,6 +258,7 @@ SELECT writes();
 SELECT FROM WHERE;
 
 --- a statement of the standard that MariaDB does not know
+-- mariadb: MySQL knows it
 -- refused 502 SOURCE_ERROR 42000
 TABLE staff;
 
@@ -307,10 +311,12 @@ SELECT (SELECT id FROM staff);
 SELECT complains();
 
 --- a regular expression of the seller's own that is none
+-- mariadb: MySQL has another code for it
 -- refused 502 SOURCE_ERROR 42000
 SELECT 'a' REGEXP '(';
 
 --- a document of the seller's own that is none
+-- mariadb: MySQL has another code for it
 -- refused 502 SOURCE_ERROR HY000
 SELECT a FROM JSON_TABLE('{', '$[*]' COLUMNS (a INT PATH '$')) AS t;
 
@@ -337,11 +343,13 @@ SELECT CONCAT(:n + 1);
 SELECT CONCAT(:n * 100);
 
 --- a caller's text that is no regular expression
+-- mariadb: MySQL has another code for it
 -- :p string "("
 -- refused 400 INVALID_PARAMETER 42000
 SELECT CONCAT(COUNT(*)) FROM matches WHERE team REGEXP :p;
 
 --- a caller's text that is no document
+-- mariadb: MySQL has another code for it
 -- :list string "[1, 2"
 -- refused 400 INVALID_PARAMETER HY000
 SELECT CONCAT(SUM(l.id)) FROM JSON_TABLE(:list, '$[*]' COLUMNS (id INT PATH '$')) AS l;
