@@ -132,7 +132,8 @@ impl ServerError {
                 "read_only",
                 "the statement tries to change the database; connections are read-only",
             ),
-            1146 => Error::not_found(
+            // The first of tables that MySQL itself would have, as `information_schema` has.
+            1109 | 1146 => Error::not_found(
                 "unknown_table",
                 "the statement names a table that does not exist",
             ),
