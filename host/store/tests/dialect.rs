@@ -207,7 +207,9 @@ fn statements(source: &str) -> (Vec<String>, Vec<String>) {
 
 /// Statements for PostgreSQL alone, which only code behind `is_shared` reaches.
 fn is_for_postgres(statement: &str) -> bool {
-    statement.contains("pg_") || statement.contains("FOR UPDATE")
+    ["pg_", "FOR UPDATE", "clock_timestamp"]
+        .iter()
+        .any(|word| statement.contains(word))
 }
 
 /// Statements for SQLite alone: of its own catalogue.

@@ -33,29 +33,32 @@ async fn columns_that_never_leave_are_the_owners() {
     let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
     let privacy = json!({"min_group_size": 5, "privacy_unit_column": "ward_7"});
     let prediction = json!({"time_column": "admitted_on", "value_column": "beds_7", "horizon": 3});
-    let parameters = json!([{"name": "n", "type": "integer", "remark": "of our archive"}]);
-    let asset = world.asset_with(&acme, |asset| {
-        asset.details.parameters = parameters.to_string();
-        asset.details.privacy = Some(privacy.to_string());
-        asset.details.prediction = Some(prediction.to_string());
-        asset.details.freshness_column = Some("synced_at".into());
-    });
-    let asset = asset.await;
-    let show = async |company: &Company| {
+    let described = json!([{"name": "n", "type": "integer"}]);
+    let remarked = json!([{"name": "n", "type": "integer", "remark": "of our archive"}]);
+    let mut assets = Vec::new();
+    for parameters in [&described, &remarked] {
+        let asset = world.asset_with(&acme, |asset| {
+            asset.details.parameters = parameters.to_string();
+            asset.details.privacy = Some(privacy.to_string());
+            asset.details.prediction = Some(prediction.to_string());
+            asset.details.freshness_column = Some("synced_at".into());
+        });
+        assets.push(asset.await);
+    }
+    let show = async |company: &Company, asset: &str| {
         let path = company.path(&format!("/assets/{asset}"));
         world.get(&company.key, &path).await.expect(200)
     };
-    let (own, told) = (show(&acme).await, show(&buyer).await);
-    let found = search(&world, &buyer, "limit=1").await;
-    for shown in [told.at("/data"), found.at("/data/0")] {
-        assert_eq!(shown["id"], json!(asset));
-        let known = json!([{"name": "n", "type": "integer"}]);
-        assert_eq!(shown["parameters"], known);
+    let told = show(&buyer, &assets[1]).await;
+    let found = search(&world, &buyer, "limit=2").await;
+    for shown in [told.at("/data"), found.at("/data/0"), found.at("/data/1")] {
+        assert_eq!(shown["parameters"], described);
         assert_eq!(shown["privacy"], json!({"min_group_size": 5}));
         assert_eq!(shown["prediction"], json!({"horizon": 3}));
         assert_eq!(shown["freshness_column"], Value::Null);
     }
-    assert_eq!(own.at("/data/parameters"), &parameters);
+    let own = show(&acme, &assets[0]).await;
+    assert_eq!(own.at("/data/parameters"), &described);
     assert_eq!(own.at("/data/privacy"), &privacy);
     assert_eq!(own.at("/data/prediction"), &prediction);
     assert_eq!(own.at("/data/freshness_column"), "synced_at");

@@ -90,6 +90,7 @@ const CACHED: &[Cached] = &[
 /// Functions that write these tables and change nothing that is cached: the first lock a row by writing what it holds.
 const CHANGE_NOTHING: &[&str] = &[
     "companies::lock",
+    "connections::lock",
     "connectors::hold",
     "files::lock_company",
     "prices::lock",
