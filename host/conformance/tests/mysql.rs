@@ -136,7 +136,7 @@ async fn logs_in(server: &MariaDb, database: &str, user: &str) {
 }
 
 /// The ways of MySQL's own: `caching_sha2_password` and `sha256_password`, sealed without TLS and within it plain, and `mysql_native_password` where a
-/// release still has it.
+/// release has it turned on.
 #[tokio::test]
 async fn a_mysql_is_logged_in_to() {
     let server = MariaDb::shared();
