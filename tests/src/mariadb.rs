@@ -45,7 +45,7 @@ fn command(name: &str, user: Option<(u32, u32)>) -> Command {
     command
 }
 
-/// Where a MySQL lies with all that it needs, as `tests/engines/mysql/take.py` unpacks it.
+/// Where a MySQL lies with all that it needs, as `tests/engines/mysql/packages.py take` unpacks it.
 fn mysql_home() -> Option<PathBuf> {
     std::env::var_os("SOUK_MYSQL_HOME").map(PathBuf::from)
 }

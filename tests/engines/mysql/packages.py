@@ -4,7 +4,8 @@
     packages.py take RELEASE DIRECTORY   # downloads what RELEASE.txt names, and unpacks what has the digest that it names
     packages.py lock RELEASE             # writes RELEASE.txt anew, by what the distribution has now
 
-The libraries and the loader of the C library come along, so that a server runs wherever the kernel does. Needs `dpkg-deb`, or `ar` and `tar`.
+The libraries and the loader of the C library come along, so that a server runs on any Linux of x86_64. `take` needs `dpkg-deb`, or `ar` and a
+`tar` that unpacks zstd.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ RELEASES = {
     "8.4": (UBUNTU, "resolute", ["main", "universe"], "mysql-server-core"),
     "9": (DEBIAN, "sid", ["main"], "mysql-server-core"),
 }
-# No server runs them.
+# A server runs without them.
 LEFT_OUT = {"perl", "perl-base", "debconf", "debconf-2.0", "dpkg", "tar", "systemd", "libsystemd0", "adduser"}
 TIMEOUT_S = 60
 
@@ -82,9 +83,9 @@ def take(release: str, home: Path) -> None:
         if hashlib.sha256(package).hexdigest() != digest:
             sys.exit(f"{url} is not the package that {release}.txt names")
         unpack(package, home)
-    # Last: what is there without it is not whole.
+    # Last: a directory without it was left half-way.
     shutil.copy(HERE / f"{release}.txt", home / "packages.txt")
-    # Whoever runs a server here is nobody in particular.
+    # The tests run a server as a user without rights.
     for directory in [home, *home.rglob("*")]:
         if directory.is_dir() and not directory.is_symlink():
             directory.chmod(0o755)
