@@ -93,6 +93,8 @@ fn own_options() -> &'static [&'static str] {
     match is_mysql() {
         true => &[
             "--mysqlx=OFF",
+            // 8.4 has it and does not let it in unless it is told to; 8.0 and 9 know no such option.
+            "--loose-mysql-native-password=ON",
             "--skip-log-bin",
             "--cte-max-recursion-depth=1000000",
         ],
