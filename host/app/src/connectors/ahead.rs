@@ -8,7 +8,7 @@ use souk_store::connectors::{self, Choice, PLATFORM, StoredConnector};
 
 use super::error::ConnectorError;
 use super::loaded::{find, scope_from, scope_text};
-use super::registry::{Key, key};
+use super::registry::{Key, key_of};
 use super::shelf;
 use crate::App;
 
@@ -41,7 +41,7 @@ pub(super) async fn compile(
 
 /// Whether a version can be loaded in a moment. If not, it is compiled from now on, and what was chosen is looked at again behind that.
 pub(super) async fn is_ready(app: &App, row: &StoredConnector) -> bool {
-    let key = key(&row.scope, &row.name, &row.version);
+    let key = key_of(row);
     let is_known = {
         let (stored, uncompiled) = (&app.connectors.stored, &app.connectors.uncompiled);
         stored.lock().contains(&key) || uncompiled.lock().contains(&key)

@@ -11,7 +11,7 @@ use souk_store::{Change, Topic};
 
 use super::error::ConnectorError;
 use super::loaded::{scope_from, scope_text};
-use super::registry::{Key, key};
+use super::registry::{Key, key, key_of};
 use super::{ahead, canary, chosen, retreat, shelf, withdrawal};
 use crate::App;
 
@@ -82,11 +82,11 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     }
     let keyed = |row| (key_of(row), row);
     let wanted: HashMap<Key, &StoredConnector> = rows.iter().map(keyed).collect();
+    let may_wait = |key: &Key| !is_start && !refused.contains(key);
     for choice in &chosen {
         let key = key(&choice.scope, &choice.name, &choice.version);
         let row = wanted.get(&key).copied();
-        let is_known = is_start || refused.contains(&key);
-        if is_known || ahead::is_choice_ready(app, choice, row).await {
+        if !may_wait(&key) || ahead::is_choice_ready(app, choice, row).await {
             chosen::follow_choice(app, choice).await?;
         }
     }
@@ -94,7 +94,7 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     for canary in tried_out {
         let key = key(&canary.scope, &canary.name, &canary.version);
         let is_ready = match wanted.get(&key) {
-            Some(row) if !is_start && !refused.contains(&key) => ahead::is_ready(app, row).await,
+            Some(row) if may_wait(&key) => ahead::is_ready(app, row).await,
             _ => true,
         };
         if is_ready {
@@ -102,6 +102,12 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
         }
     }
     canary::follow(app, &ready).await?;
+    let_go(app, &wanted);
+    Ok(())
+}
+
+/// Lets go of what the store has no more.
+fn let_go(app: &App, wanted: &HashMap<Key, &StoredConnector>) {
     let gone: Vec<Key> = app
         .connectors
         .stored
@@ -128,11 +134,6 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
             }
         }
     }
-    Ok(())
-}
-
-fn key_of(row: &StoredConnector) -> Key {
-    key(&row.scope, &row.name, &row.version)
 }
 
 async fn follow(app: App) {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use souk_sandbox::{ConnectorInfo, Scope};
-use souk_store::connectors::Choice;
 use souk_store::connectors::canaries::Canary;
+use souk_store::connectors::{Choice, StoredConnector};
 use souk_store::{Change, Db, Topic};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit};
 
@@ -155,6 +155,10 @@ impl Registry {
 
 pub(super) fn key(scope: &str, name: &str, version: &str) -> Key {
     (scope.to_owned(), name.to_owned(), version.to_owned())
+}
+
+pub(super) fn key_of(row: &StoredConnector) -> Key {
+    key(&row.scope, &row.name, &row.version)
 }
 
 #[cfg(test)]

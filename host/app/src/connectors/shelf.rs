@@ -11,7 +11,7 @@ use souk_store::db::READ_WITHIN;
 
 use super::error::ConnectorError;
 use super::loaded::{find, scope_of, scope_text};
-use super::registry::key;
+use super::registry::{key, key_of};
 use crate::App;
 
 /// What a component says about itself, as it is kept in the store.
@@ -187,10 +187,7 @@ pub(super) async fn load(
         let reason = "it describes itself otherwise than when it was uploaded, and looked at";
         return Err(ConnectorError::Invalid(reason.to_owned()));
     }
-    app.connectors
-        .stored
-        .lock()
-        .insert(key(&row.scope, &row.name, &row.version));
+    app.connectors.stored.lock().insert(key_of(row));
     tracing::info!(
         scope = row.scope,
         name = row.name,
