@@ -176,10 +176,11 @@ pub async fn note_error(
 }
 
 /// Whether a version is stored. If it is, no other host deletes it until `tx` ends.
-pub async fn hold(
+pub async fn lock(
     tx: &mut Write,
     (scope, name, version): (&str, &str, &str),
 ) -> Result<bool, StoreError> {
+    // An update that changes nothing locks the row on both backends.
     let done = sqlx::query(
         "UPDATE connectors SET error = error WHERE scope = $1 AND name = $2 AND version = $3",
     )
@@ -191,7 +192,7 @@ pub async fn hold(
     Ok(done.rows_affected() == 1)
 }
 
-/// Waits for whoever holds it ([`hold`]).
+/// Waits for whoever has locked it ([`lock`]).
 pub async fn delete(
     tx: &mut Write,
     scope: &str,

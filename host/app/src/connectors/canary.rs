@@ -44,7 +44,7 @@ pub(super) async fn begin(
     app.connectors.note_canary(begun.clone());
     let of = (begun.scope.as_str(), name.as_str(), version.as_str());
     let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
-        shelf::hold(app, tx, of).await?;
+        shelf::lock(app, tx, of).await?;
         note_error(tx, of, None).await?;
         canaries::begin(tx, &begun).await?;
         Ok(())

@@ -180,7 +180,7 @@ async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), Connect
         // Another host that shares the store may have been first, or somebody with a key.
         let is_first = connectors::choice_of(tx, text, name).await?.as_ref() == Some(choice);
         if is_first {
-            shelf::hold(app, tx, (text, name, previous)).await?;
+            shelf::lock(app, tx, (text, name, previous)).await?;
             connectors::note_error(tx, (text, name, bad), Some(&told)).await?;
             connectors::choose(tx, &back).await?;
         }

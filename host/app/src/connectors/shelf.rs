@@ -130,7 +130,7 @@ pub(super) async fn fetch(
 
 /// Refuses to write down that a version takes calls which another host has deleted, though it is loaded here: nobody could load it again. Until `tx`
 /// ends it is not deleted.
-pub(super) async fn hold(
+pub(super) async fn lock(
     app: &App,
     tx: &mut Write,
     of: (&str, &str, &str),
@@ -141,7 +141,7 @@ pub(super) async fn hold(
         let stored = app.connectors.stored.lock();
         stored.contains(&key(scope, name, version))
     };
-    match !is_stored || connectors::hold(tx, of).await? {
+    match !is_stored || connectors::lock(tx, of).await? {
         true => Ok(()),
         false => Err(ConnectorError::NotFound),
     }

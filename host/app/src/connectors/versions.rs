@@ -475,7 +475,7 @@ async fn remember(
         reason,
     };
     let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
-        shelf::hold(app, tx, (text, name, version)).await?;
+        shelf::lock(app, tx, (text, name, version)).await?;
         if choice.reason.is_none() {
             connectors::note_error(tx, (text, name, version), None).await?;
         }

@@ -91,7 +91,7 @@ const CACHED: &[Cached] = &[
 const CHANGE_NOTHING: &[&str] = &[
     "companies::lock",
     "connections::lock",
-    "connectors::hold",
+    "connectors::lock",
     "files::lock_company",
     "prices::lock",
     "purchases::lock",

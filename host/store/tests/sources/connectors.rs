@@ -63,7 +63,7 @@ async fn connectors_keep_their_bytes() {
             connectors::choose(tx, &next).await.unwrap();
             for (version, is_stored) in [("1.0.0", true), ("2.0.0", false)] {
                 let of = (company.as_str(), "x", version);
-                assert_eq!(connectors::hold(tx, of).await.unwrap(), is_stored);
+                assert_eq!(connectors::lock(tx, of).await.unwrap(), is_stored);
             }
             connectors::sweep_chunks(tx, Timestamp::from_micros(i64::MAX))
                 .await
