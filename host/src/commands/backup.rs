@@ -27,8 +27,8 @@ const BACKUP_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 const BLOCK_BYTES: usize = 1 << 20;
 /// An archive that is on its way: with something random in between.
 const PART: (&str, &str) = ("souk-backup-", ".part");
-/// What is on its way for so long without a byte is not.
-const LEFT_OVER_AFTER: Duration = Duration::from_secs(24 * 3_600);
+/// What has had no byte for as long as a whole backup may take is not on its way any more.
+const LEFT_OVER_AFTER: Duration = BACKUP_WITHIN;
 /// The first and last entry.
 const NOTE_BYTES_MAX: u64 = 256 << 20;
 

@@ -230,8 +230,8 @@ async fn forget_former(
     Ok(())
 }
 
-/// Forgets what the platform of an integration calls posts, if `integration`, as it is about to be written, has another address: at that one a number
-/// of before is nobody's, or somebody else's post.
+/// Forgets what the platform of an integration calls posts, if `integration`, as it is about to be written over a row that is locked, has another address:
+/// at that one a number of before is nobody's, or somebody else's post.
 pub(crate) async fn forget_remote(
     write: &mut Write,
     integration: &Integration,
@@ -243,12 +243,11 @@ pub(crate) async fn forget_remote(
          WHERE company_id = $1 AND integration_id = $2
            AND EXISTS (SELECT 1
                        FROM integrations
-                       WHERE integrations.id = $2 AND integrations.base_url <> $3 AND integrations.revision = $4)",
+                       WHERE integrations.id = $2 AND integrations.base_url <> $3)",
     )
     .bind(integration.company_id.as_str())
     .bind(integration.id.as_str())
     .bind(&integration.base_url)
-    .bind(integration.revision)
     .execute(&mut **write)
     .await?;
     Ok(())

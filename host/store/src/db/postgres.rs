@@ -79,9 +79,7 @@ pub(super) async fn reach(
                 return Ok(());
             }
             Ok(Err(error)) => error,
-            Err(_) => {
-                return Err(StoreError::unavailable(SILENT));
-            }
+            Err(_) => return Err(StoreError::unavailable(SILENT)),
         };
         if !is_passing(&error) || Instant::now() + PAUSE >= until {
             return Err(StoreError::Unavailable(reason(&error)));
