@@ -7,6 +7,7 @@ use souk_tests::receiver::ARRIVES_WITHIN;
 use souk_tests::seller_api::{API_KEY, SellerApi};
 use souk_tests::{Company, PgCluster, Receiver, Reply, TestHost};
 
+use crate::hosts::MASTER_KEY;
 use crate::webhooks::{Hook, QUIET, revoke_a_key};
 use crate::{host, league, unique};
 
@@ -99,8 +100,6 @@ async fn low_credits_are_told_once(hosts: &[&TestHost]) {
 async fn low_credits_are_told_once_on_sqlite() {
     low_credits_are_told_once(&[host().await]).await;
 }
-
-const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
 /// Two hosts on one PostgreSQL store that both charge the buyer, and both deliver: the same promises, and every event arrives once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

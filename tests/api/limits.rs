@@ -206,7 +206,7 @@ async fn a_host_that_is_idle_knows_of_its_server_of_limits() {
     redis.kill();
     let metrics = metrics_address();
     let idle = host(&url, &redis.url(), &metrics).await;
-    become_shared(&metrics, false).await;
+    wait_until_shared(&metrics, false).await;
     // A moment after it is counted.
     let since = Instant::now();
     while !idle.log().contains("counts for itself") {
@@ -214,10 +214,10 @@ async fn a_host_that_is_idle_knows_of_its_server_of_limits() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     redis.start_again().await;
-    become_shared(&metrics, true).await;
+    wait_until_shared(&metrics, true).await;
 }
 
-async fn become_shared(metrics: &str, wanted: bool) {
+async fn wait_until_shared(metrics: &str, wanted: bool) {
     let since = Instant::now();
     while are_shared(metrics).await != wanted {
         assert!(since.elapsed() < GIVEN_BACK_WITHIN, "{wanted}");

@@ -7,11 +7,9 @@ use souk_tests::command::Done;
 use souk_tests::{Company, PgCluster, TestHost, guests};
 use tempfile::TempDir;
 
-use crate::connectors::{SEEN_WITHIN, file, label, sells_fixed, versions};
+use crate::connectors::{MASTER_KEY, SEEN_WITHIN, file, label, sells_fixed, versions};
 
 const NAME: &str = "fixed-rows";
-/// What hosts that share a store have in common.
-const MASTER_KEY: &str = "5f3c1d0a9b8e7f6a5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b";
 
 /// A host, a seller whose own connector has version 1.0.0 at work and 5.0.0 staged, and an asset that says which of them answers.
 struct Tried {

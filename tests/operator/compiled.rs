@@ -41,7 +41,7 @@ async fn upload(company: &Company, wasm: Vec<u8>) -> souk_tests::Answer {
 }
 
 /// Other bytes of the same component: a custom section that nobody reads.
-fn other_bytes(wasm: &[u8]) -> Vec<u8> {
+pub fn other_bytes(wasm: &[u8]) -> Vec<u8> {
     [wasm, &[0, 5, 4], b"note"].concat()
 }
 

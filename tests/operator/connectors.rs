@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 use souk_tests::command::Done;
 use souk_tests::{Company, PgCluster, Running, TestHost, guests, souk};
 
+use crate::compiled::other_bytes;
+
 /// A host looks once a second.
 pub const SEEN_WITHIN: Duration = Duration::from_secs(30);
+/// Hosts that share a store share its master key too.
+pub const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
 /// A file with a component in it, as a word of the command line.
 pub fn file(directory: &Path, name: &str, wasm: &[u8]) -> String {
@@ -429,8 +433,6 @@ async fn an_uploaded_version_goes_back_to_the_bundled_one() {
     assert_ne!(at_work(&host).await, bundled);
 }
 
-/// Hosts that share a store share its master key too.
-const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const SWAPS: usize = 20;
 
 /// Two hosts of one store, and calls at both all the time: a version is put to work on the one and taken back on the other, again and again, and no
@@ -526,8 +528,7 @@ async fn what_cannot_be_loaded_is_not_compiled_for_ever() {
     };
     let one = start().start().await;
     let directory = tempfile::tempdir().expect("a directory");
-    // With a custom section that nobody reads.
-    let own = [guests::FIXED_ROWS, &[0, 5, 4], b"note"].concat();
+    let own = other_bytes(guests::FIXED_ROWS);
     file(directory.path(), "own.wasm", &own);
     let path = directory.path().to_string_lossy();
     let other = start().arg("--connector-dir", path).start().await;

@@ -8,10 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use souk_tests::{Answer, PgCluster, TestHost, guests};
 
-use crate::connectors::versions;
+use crate::connectors::{MASTER_KEY, versions};
 
-/// What hosts that share a store have in common.
-const MASTER_KEY: &str = "5f3c1d0a9b8e7f6a5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b";
 /// A host that is behind tries again every half minute, and a debug build takes its time.
 const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(180);
 /// The log applier tries again at its own pace.

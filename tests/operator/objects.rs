@@ -11,8 +11,8 @@ use souk_tests::tls::TestCa;
 use souk_tests::{Answer, Client, Company, PgCluster, TestHost, files as sources, souk};
 use sqlx::{ConnectOptions, Connection};
 
-/// Hosts that share a store share its master key too.
-const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+use crate::connectors::MASTER_KEY;
+
 /// What a loaded machine takes for what takes seconds.
 const WITHIN: Duration = Duration::from_secs(90);
 const PIECE_BYTES: usize = 8 << 20;

@@ -145,7 +145,7 @@ impl MariaDb {
             .env("TMPDIR", root)
             .current_dir(root)
             .output()
-            .expect("mariadb-install-db runs");
+            .expect("its files are made");
         assert!(
             output.status.success(),
             "its files were not made: {}{}",
@@ -279,11 +279,7 @@ impl MariaDb {
 
     /// What `mariadb` writes of a statement with these options of its own. It asks as root, with the clock in UTC, and only reads.
     pub fn client(&self, options: &[&str], database: &str, sql: &str) -> Result<Vec<u8>, String> {
-        let read_only = if is_mysql() {
-            "transaction_read_only"
-        } else {
-            "tx_read_only"
-        };
+        let read_only = self.read_only_variable();
         // As MySQL's own client, which says `utf8mb4` without a collation.
         let names = if is_mysql() { "NAMES utf8mb4, " } else { "" };
         let settings =

@@ -294,7 +294,6 @@ async fn a_real_server_proves_who_it_is() {
             text: format!(
                 "SELECT VARIABLE_VALUE FROM {status} WHERE VARIABLE_NAME = 'Ssl_version'"
             )
-            .as_str()
             .into(),
             parameters: Vec::new(),
             limits: Limits::new(10, 1 << 20),

@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(value(Reading::Bits(1), b"\x010"), "false");
         assert_eq!(value(Reading::Bits(9), b"\x0210"), "10");
         assert_eq!(value(Reading::Bits(9), b"\x017"), "7");
-        assert_eq!(value(Reading::Bits(16), b"\x0312592"[..4].as_ref()), "125");
+        assert_eq!(value(Reading::Bits(16), b"\x03125"), "125");
         assert_eq!(
             value(
                 Reading::Bits(64),

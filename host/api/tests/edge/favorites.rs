@@ -116,12 +116,8 @@ async fn changes_at_the_same_time_are_both_there() {
     let one = path(&acme, &format!("/{id}"));
     for round in 0..8 {
         let (category, note) = (format!("category {round}"), format!("note {round}"));
-        let (moved, noted) = tokio::join!(
-            world.patch(&acme.key, &one, json!({"category": category})),
-            world.patch(&acme.key, &one, json!({"note": note})),
-        );
-        moved.expect(200);
-        noted.expect(200);
+        let changes = [json!({"category": category}), json!({"note": note})];
+        world.patch_both(&acme.key, &one, changes).await;
         let shown = world.get(&acme.key, &one).await.expect(200);
         assert_eq!(shown.text("/data/category"), category);
         assert_eq!(shown.text("/data/note"), note);

@@ -34,12 +34,8 @@ async fn changes_at_the_same_time_are_both_there() {
     let one = format!("{path}/{}", made.text("/data/id"));
     for round in 0..8 {
         let (title, summary) = (format!("title {round}"), format!("summary {round}"));
-        let (titled, summed) = tokio::join!(
-            world.patch(key, &one, json!({"title": title})),
-            world.patch(key, &one, json!({"summary": summary})),
-        );
-        titled.expect(200);
-        summed.expect(200);
+        let changes = [json!({"title": title}), json!({"summary": summary})];
+        world.patch_both(key, &one, changes).await;
         let shown = world.get(key, &one).await.expect(200);
         assert_eq!(shown.text("/data/title"), title);
         assert_eq!(shown.text("/data/summary"), summary);

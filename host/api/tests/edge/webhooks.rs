@@ -89,12 +89,11 @@ async fn changes_at_once_are_both_kept() {
     let path = acme.path(&format!("/webhooks/{hook}"));
     for round in 1..=20 {
         let description = format!("round {round}");
-        let (moved, described) = tokio::join!(
-            world.patch(&acme.key, &path, json!({"url": url(round)})),
-            world.patch(&acme.key, &path, json!({"description": description})),
-        );
-        moved.expect(200);
-        described.expect(200);
+        let changes = [
+            json!({"url": url(round)}),
+            json!({"description": description}),
+        ];
+        world.patch_both(&acme.key, &path, changes).await;
         let shown = world.get(&acme.key, &path).await.expect(200);
         assert_eq!(shown.text("/data/url"), url(round));
         assert_eq!(shown.text("/data/description"), description);

@@ -193,6 +193,13 @@ impl World {
         self.with_json(Method::PATCH, key, path, body).await
     }
 
+    /// Asks for both changes at the same time: each is done.
+    pub async fn patch_both(&self, key: &str, path: &str, [one, other]: [Value; 2]) {
+        let (one, other) = tokio::join!(self.patch(key, path, one), self.patch(key, path, other));
+        one.expect(200);
+        other.expect(200);
+    }
+
     pub async fn put(&self, key: &str, path: &str, body: Value) -> Answer {
         self.with_json(Method::PUT, key, path, body).await
     }

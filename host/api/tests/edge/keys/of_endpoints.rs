@@ -120,12 +120,8 @@ async fn changes_at_the_same_time_are_both_there() {
     let one = format!("{keys}/{}", made.expect(201).text("/data/id"));
     for round in 1..8 {
         let name = format!("name {round}");
-        let (named, limited) = tokio::join!(
-            world.patch(&acme.key, &one, json!({"name": name})),
-            world.patch(&acme.key, &one, json!({"rate_limit": round})),
-        );
-        named.expect(200);
-        limited.expect(200);
+        let changes = [json!({"name": name}), json!({"rate_limit": round})];
+        world.patch_both(&acme.key, &one, changes).await;
         let shown = world.get(&acme.key, &keys).await.expect(200);
         assert_eq!(shown.text("/data/0/name"), name);
         assert_eq!(shown.at("/data/0/rate_limit"), round);
