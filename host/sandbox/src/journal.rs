@@ -322,24 +322,26 @@ impl Speaker {
         };
         let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let (settings, schema) = (parse(settings), parse(schema));
-        let is_secret_of = |schema: &Value, name: &str| {
-            let member = &schema["properties"][name];
-            member["writeOnly"] == true || member["format"] == "password"
-        };
+        let is_secret_of = |schema: &Value, name: &str| is_secret(&schema["properties"][name]);
         // A publisher of several platforms has the schema of each there.
         let platforms = schema["$defs"].as_object();
-        let is_secret = |name: &str| {
+        let is_left_out = |name: &str| {
             let mut platforms = platforms.into_iter().flat_map(|all| all.values());
             is_secret_of(&schema, name) || platforms.any(|schema| is_secret_of(schema, name))
         };
         let members = settings.as_object().into_iter().flatten();
         members
-            .filter(|(name, _)| is_secret(name))
+            .filter(|(name, _)| is_left_out(name))
             .filter_map(|(_, value)| value.as_str())
             .filter(|text| text.len() >= SECRET_BYTES_MIN)
             .map(str::to_owned)
             .collect()
     }
+}
+
+/// Whether the schema of a setting calls it a secret, by the words of `wit/v1`.
+pub fn is_secret(member: &Value) -> bool {
+    member["writeOnly"] == true || member["format"] == "password"
 }
 
 /// One line for a terminal: nothing in it moves a cursor or colours what follows.

@@ -2,7 +2,7 @@
 //! and the contract's version are the sandbox's own checks.
 
 use souk_domain::sql::Dialect;
-use souk_sandbox::{ABILITIES, is_ability};
+use souk_sandbox::{ABILITIES, is_ability, is_secret};
 
 use super::{Suite, Verdict};
 
@@ -108,8 +108,7 @@ fn schema(text: &str) -> Verdict {
         );
     }
     let open = properties.iter().find(|(name, member)| {
-        SECRET_WORDS.iter().any(|word| name.contains(word))
-            && member.get("writeOnly").and_then(|found| found.as_bool()) != Some(true)
+        SECRET_WORDS.iter().any(|word| name.contains(word)) && !is_secret(member)
     });
     match open {
         Some((name, _)) => Verdict::warned(
@@ -139,9 +138,10 @@ mod tests {
             outcome(r#"{"properties":{"db_password":{"type":"string"}}}"#),
             Outcome::Warned
         );
-        assert_eq!(
-            outcome(r#"{"properties":{"db_password":{"type":"string","writeOnly":true}}}"#),
-            Outcome::Passed
-        );
+        for marked in [r#""writeOnly":true"#, r#""format":"password""#] {
+            let schema =
+                format!(r#"{{"properties":{{"db_password":{{"type":"string",{marked}}}}}}}"#);
+            assert_eq!(outcome(&schema), Outcome::Passed, "{marked}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value as Json};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Blame, ColumnKind, FaultKind, Need, Output, PoolLimits, Request};
+use souk_sandbox::{Blame, ColumnKind, FaultKind, Need, Output, PoolLimits, Request, is_secret};
 
 use super::{Suite, Verdict, advice, told};
 use crate::profile::Place;
@@ -238,10 +238,9 @@ async fn secret(suite: &mut Suite<'_>, place: &Place) {
     let subject = suite.subject;
     let given = subject.settings(place);
     let named = subject.named().unwrap_or_default();
-    let secret = named.iter().find(|(name, member)| {
-        member.get("writeOnly").and_then(Json::as_bool) == Some(true)
-            && given.get(*name).is_some_and(Json::is_string)
-    });
+    let secret = named
+        .iter()
+        .find(|(name, member)| is_secret(member) && given.get(*name).is_some_and(Json::is_string));
     let Some((name, _)) = secret else {
         return suite.note("open.wrong_secret", || {
             Verdict::skipped("no setting that was given is marked as a secret (`writeOnly`)")

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
-use souk_sandbox::SandboxLimits;
+use souk_sandbox::{SandboxLimits, is_secret};
 
 use super::versions::text;
 use crate::commands::output::plain;
@@ -207,7 +207,7 @@ impl Settings {
             return Settings::All;
         };
         let setting = |member: &Value| Setting {
-            is_secret: member["writeOnly"] == true || member["format"] == "password",
+            is_secret: is_secret(member),
             is_sent: member["x-souk-header"].is_string(),
         };
         let named = properties

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use souk_conformance::{KitError, Profile, Report, Subject, describe};
-use souk_sandbox::{ConnectorInfo, EngineInfo, Options};
+use souk_sandbox::{ConnectorInfo, EngineInfo, Options, is_secret};
 
 use super::local;
 
@@ -142,7 +142,7 @@ fn settings(schema: &str) {
         if required(name) {
             notes.push("required".to_owned());
         }
-        if member["writeOnly"] == true {
+        if is_secret(member) {
             notes.push("secret".to_owned());
         }
         if !member["default"].is_null() {
