@@ -159,8 +159,8 @@ async fn reconciled(db: &Db, now: Timestamp) -> Result<Reconciliation, StoreErro
     // What the server's clock shows then: holds expire by it, where they are rows.
     let now = match db.is_shared() {
         true => {
-            let ahead = server_clock(&mut snapshot).await?.micros() - db::now().micros();
-            Timestamp::from_micros(now.micros().saturating_add(ahead))
+            let ahead_us = server_clock(&mut snapshot).await?.micros() - db::now().micros();
+            Timestamp::from_micros(now.micros().saturating_add(ahead_us))
         }
         false => now,
     };

@@ -100,8 +100,8 @@ async fn run(db: Db, ops: mpsc::WeakUnboundedSender<Op>, mut queue: mpsc::Unboun
 /// their runs go on.
 #[derive(Default)]
 struct Clock {
-    /// By how many microseconds it is ahead of this host's.
-    ahead: i64,
+    /// How far it is ahead of this host's.
+    ahead_us: i64,
     told: Option<Instant>,
 }
 
@@ -109,13 +109,14 @@ impl Clock {
     /// `asked` and `answered`: what this host's shows before and behind that. An answer may be long on its way: a hold then ends later, never before its
     /// run, and that is no difference between clocks.
     fn note(&mut self, server: Timestamp, (asked, answered): (Timestamp, Timestamp)) {
-        self.ahead = server.micros().saturating_sub(asked.micros());
+        self.ahead_us = server.micros().saturating_sub(asked.micros());
         let apart = asked.since(server).max(server.since(answered));
         let is_told = self.told.is_some_and(|told| told.elapsed() < TELL_EVERY);
         if apart < APART_MAX || is_told {
             return;
         }
         self.told = Some(Instant::now());
+        // The other way round: it is this host's clock that the operator sets.
         let seconds_ahead = asked.micros().saturating_sub(server.micros()) / 1_000_000;
         tracing::warn!(
             seconds_ahead,
@@ -125,7 +126,7 @@ impl Clock {
 
     /// What it shows when this host's shows this.
     fn at(&self, host: Timestamp) -> Timestamp {
-        Timestamp::from_micros(host.micros().saturating_add(self.ahead))
+        Timestamp::from_micros(host.micros().saturating_add(self.ahead_us))
     }
 }
 
