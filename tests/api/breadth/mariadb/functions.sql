@@ -14,7 +14,7 @@ SELECT 1 = 1.0 AS a, 'a' = 'A' AS b, 'a' = 'a ' AS c, BINARY 'a' = 'A' AS d, 'é
     'a' LIKE BINARY 'A' AS q, '2026-02-28' < DATE '2026-03-01' AS r, 1 XOR 1 AS s, NOT NULL AS t, 1 && 0 AS u, 1 OR NULL AS v, 'x' SOUNDS LIKE 'ks' AS w;
 
 --- choices
--- mariadb: it has more of the language
+-- mariadb: MySQL has no NVL2
 SELECT id, IF(goals > 2, 'many', 'few') AS a, IFNULL(goals, -1) AS b, NULLIF(goals, 2) AS c, COALESCE(rival, team, 'x') AS d, CASE side WHEN 'home' THEN 1 WHEN 'away' THEN 2.5 END AS e,
     CASE WHEN goals IS NULL THEN 'none' WHEN goals > 3 THEN team END AS f, GREATEST(goals, 2, 1.5) AS g, LEAST(team, 'Bz') AS h, INTERVAL(goals, 1, 3, 5) AS i,
     ELT(goals, 'a', 'b') AS j, FIELD(team, 'Ajax', 'Celtic') AS k, NVL2(rival, 1, 0) AS l, DECODE_ORACLE(side, 'home', 'H', 'other') AS m FROM matches;
@@ -29,7 +29,7 @@ SELECT seq AS id, SIN(seq) AS a, COS(seq) AS b, TAN(seq) AS c, ATAN(seq) AS d, A
     DEGREES(seq) AS k, ASIN(seq / 10) AS l, ACOS(seq / 10) AS m, POWER(seq, 0.5) AS n, EXP(-seq) AS o FROM seq_1_to_9;
 
 --- texts
--- mariadb: it has more of the language
+-- mariadb: MySQL has no CHR
 SELECT CONCAT('a', 1, 2.50, TRUE) AS a, CONCAT_WS(',', 'a', NULL, '', 'b') AS b, SUBSTRING('größe', 3) AS c, SUBSTR('größe', -2, 1) AS d, LEFT('größe', 3) AS e, RIGHT('漢字🦀', 2) AS f,
     UPPER('größe') AS g, LOWER('ÄÉ') AS h, TRIM('  a ') AS i, TRIM(LEADING 'x' FROM 'xxax') AS j, LPAD('é', 3, 'ab') AS k, RPAD('é', 4, '-') AS l, REPLACE('aXbX', 'X', 'yy') AS m,
     REVERSE('größe') AS n, REPEAT('ab', 3) AS o, LOCATE('ö', 'größe') AS p, INSTR('größe', 'ß') AS q, INSERT('größe', 2, 2, 'XYZ') AS r, SUBSTRING_INDEX('a.b.c', '.', -2) AS s,
@@ -54,14 +54,14 @@ SELECT id, YEAR(played) AS a, QUARTER(played) AS b, MONTH(played) AS c, WEEK(pla
     DAYNAME(day) AS o, MONTHNAME(day) AS p, LAST_DAY(day) AS q, TO_DAYS(day) AS r, TO_SECONDS(shown) AS s, DATE(played) AS t, TIME(played) AS u FROM matches;
 
 --- times that are added and taken away
--- mariadb: it has more of the language
+-- mariadb: MySQL has no ADD_MONTHS
 SELECT id, day + INTERVAL 1 MONTH AS a, shown - INTERVAL '1 2:03:04' DAY_SECOND AS b, played + INTERVAL 0.5 SECOND AS c, DATE_ADD(day, INTERVAL 90 MINUTE) AS d,
     DATE_SUB(shown, INTERVAL 1 QUARTER) AS e, ADDDATE(day, 7) AS f, DATEDIFF(day, '2026-01-01') AS g, TIMESTAMPDIFF(HOUR, shown, played) AS h, TIMESTAMPADD(WEEK, 2, day) AS i,
     TIMEDIFF(shown, '2026-02-25 20:15:30') AS j, ADDTIME(kick_off, '13:00:00.25') AS k, SUBTIME(played, '00:00:00.000001') AS l, PERIOD_ADD(202611, 3) AS m,
     PERIOD_DIFF(202703, 202611) AS n, INTERVAL 1 DAY + day AS o, ADD_MONTHS(day, 2) AS p FROM matches WHERE id < 12;
 
 --- times that are told and read
--- mariadb: it has more of the language
+-- mariadb: MySQL has no TO_CHAR
 SELECT id, DATE_FORMAT(played, '%Y-%m-%dT%H:%i:%s.%fZ') AS a, DATE_FORMAT(day, '%W %D %M %y %j %U %a') AS b, TIME_FORMAT(kick_off, '%h:%i %p') AS c,
     STR_TO_DATE('28.02.2026 7:05', '%d.%m.%Y %k:%i') AS d, STR_TO_DATE('07:05:09.5', '%H:%i:%s.%f') AS e, FROM_UNIXTIME(1772000000) AS f, FROM_UNIXTIME(1772000000.5, '%Y %f') AS g,
     MAKEDATE(2026, 366) AS h, CONVERT_TZ(shown, '+00:00', '+05:30') AS i, FROM_DAYS(740000) AS j, TO_CHAR(shown, 'YYYY/MM/DD') AS k, UNIX_TIMESTAMP(shown) AS l,
@@ -71,19 +71,19 @@ SELECT id, DATE_FORMAT(played, '%Y-%m-%dT%H:%i:%s.%fZ') AS a, DATE_FORMAT(day, '
 SELECT NOW(6) = SYSDATE(6) OR NOW(6) <= SYSDATE(6) AS a, TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), NOW()) AS b, @@session.time_zone AS c, CURRENT_DATE = UTC_DATE AS d;
 
 --- documents that are read
--- mariadb: it has more of the language
+-- mariadb: MySQL has no JSON_QUERY
 SELECT id, JSON_VALUE(notes, '$.n') AS a, JSON_EXTRACT(notes, '$.list[1]') AS b, JSON_UNQUOTE(JSON_EXTRACT(notes, '$.deep.er')) AS c, JSON_QUERY(notes, '$.deep') AS d,
     JSON_CONTAINS(notes, '1', '$.list') AS e, JSON_EXISTS(notes, '$.deep') AS f, JSON_KEYS(notes) AS g, JSON_SEARCH(notes, 'one', 'x4') AS h, JSON_DEPTH(notes) AS i,
     JSON_CONTAINS_PATH(notes, 'all', '$.n', '$.nothing') AS j FROM matches;
 
 --- documents that are made
--- mariadb: it has more of the language
+-- mariadb: MySQL has no JSON_DETAILED
 SELECT JSON_OBJECT('a', 1, 'b', NULL, 'c', TRUE, 'd', 1.50, 'e', 'größe "x"', 'f', DATE '2026-02-28') AS a, JSON_ARRAY(1, 'x', NULL, 2e0) AS b, JSON_MERGE_PATCH('{"a": 1}', '{"b": 2}') AS c,
     JSON_SET('{"a": 1}', '$.b', 'x') AS d, JSON_INSERT('[1]', '$[1]', 2) AS e, JSON_REMOVE('{"a": 1, "b": 2}', '$.a') AS f, JSON_REPLACE('{"a": 1}', '$.a', 9007199254740993) AS g,
     JSON_QUOTE('a"b') AS h, JSON_ARRAY_APPEND('[1]', '$', 2) AS i, JSON_DETAILED('{"a":[1,2]}') AS j, JSON_NORMALIZE('{"b": 1.0, "a": 2}') AS k, JSON_EQUALS('{"a": 1}', '{"a":1}') AS l;
 
 --- documents that are gathered
--- mariadb: it has more of the language
+-- mariadb: MySQL has no order in JSON_ARRAYAGG
 SELECT side, JSON_ARRAYAGG(id ORDER BY id) AS a, JSON_OBJECTAGG(id, team) AS b FROM matches WHERE id < 10 GROUP BY side;
 
 --- a document becomes rows
@@ -95,7 +95,7 @@ SELECT * FROM JSON_TABLE('[{"id": 1, "price": "9.99", "tags": ["a", "b"], "deep"
 SELECT m.id, t.place, t.v FROM matches AS m, JSON_TABLE(m.notes, '$.list[*]' COLUMNS (place FOR ORDINALITY, v BIGINT PATH '$')) AS t WHERE m.id < 20;
 
 --- what the server says of itself
--- mariadb: it has more of the language
+-- mariadb: MySQL has no tx_read_only
 SELECT CHARSET(CONCAT(team, '')) AS a, @@character_set_results AS b, @@session.tx_read_only IN (0, 1) AS c, DATABASE() LIKE 'test%' OR DATABASE() = 'b' AS d, FOUND_ROWS() >= 0 AS e,
     @@version LIKE '%MariaDB%' AS f, LAST_INSERT_ID() AS g, CONNECTION_ID() > 0 AS h FROM matches WHERE id = 1;
 
@@ -113,5 +113,5 @@ SELECT ST_AsText(ST_GeomFromText('POLYGON((0 0,4 0,4 3,0 0))')) AS a, ST_Area(ST
 SELECT GET_LOCK('souk', 10) AS a;
 
 --- what takes no time
--- mariadb: it has more of the language
+-- mariadb: MySQL has no SFORMAT
 SELECT SLEEP(0) AS a, BENCHMARK(10, MD5('x')) AS b, UUID() LIKE '%-%' AS c, RAND(42) AS d, NAME_CONST('x', 1) AS e, SFORMAT('{} of {:.2f}', 'x', 1.5) AS f, NATURAL_SORT_KEY('a10') AS g;

@@ -347,7 +347,7 @@ SELECT COUNT(*) FROM numbers WHERE bit1 = :on;
 SELECT SUM(JSON_VALUE(notes, :path)) FROM matches;
 
 --- a value within a document
--- mariadb: it has more of the language
+-- mariadb: MySQL takes no number for a document
 -- :n integer 12
 SELECT GROUP_CONCAT(id) FROM matches WHERE JSON_CONTAINS(notes, :n, '$.list');
 

@@ -4,11 +4,11 @@
 SELECT * FROM matches;
 
 --- values alone
--- mariadb: it has more of the language
+-- mariadb: MySQL writes VALUES ROW(…)
 VALUES (1, 'a', NULL), (2, 'b', 1.50), (3, NULL, 2);
 
 --- in parentheses, with a semicolon and comments
--- mariadb: it has more of the language
+-- mariadb: MySQL writes VALUES ROW(…)
 ((SELECT id /* one ' */ FROM staff # it's :nothing
  WHERE TRUE) UNION ALL (VALUES (100))) /* the end */;
 
@@ -53,7 +53,7 @@ SELECT id, SUM(id) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) A
     MIN(day) OVER (ORDER BY id DESC ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS f, SUM(weight) OVER (ORDER BY id) AS g FROM matches WHERE id <= 25;
 
 --- medians and percentiles
--- mariadb: it has more of the language
+-- mariadb: MySQL has no MEDIAN
 SELECT DISTINCT team, MEDIAN(goals) OVER (PARTITION BY team) AS a, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY weight) OVER (PARTITION BY team) AS b,
     PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY id) OVER (PARTITION BY team) AS c FROM matches;
 
@@ -67,12 +67,12 @@ SELECT team, id, goals FROM (SELECT team, id, goals, ROW_NUMBER() OVER (PARTITIO
 SELECT DISTINCT side, is_final FROM matches;
 
 --- a piece of an order, in each way of writing it
--- mariadb: it has more of the language
+-- mariadb: MySQL has no FETCH
 (SELECT id, 'limit' AS how FROM matches ORDER BY id DESC LIMIT 2 OFFSET 3) UNION ALL (SELECT id, 'comma' FROM matches ORDER BY team, id LIMIT 1, 2)
     UNION ALL (SELECT id, 'fetch' FROM matches ORDER BY id OFFSET 5 ROWS FETCH NEXT 1 ROW ONLY);
 
 --- the best, and those that tie with them
--- mariadb: it has more of the language
+-- mariadb: MySQL has no FETCH
 SELECT goals, id FROM matches WHERE goals IS NOT NULL ORDER BY goals DESC FETCH FIRST 3 ROWS WITH TIES;
 
 --- sets with and without doubles
@@ -104,14 +104,14 @@ SELECT team, goals FROM totals;
 SELECT column_name AS name, column_type AS type, is_nullable AS nulls, ordinal_position AS place FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'matches';
 
 --- numbers of a series
--- mariadb: it has more of the language
+-- mariadb: MySQL has no series
 SELECT seq AS id, seq * seq AS square FROM seq_1_to_100_step_7;
 
 --- a period of validity
 SELECT id, price, valid_from, valid_to FROM prices WHERE '2026-01-15' BETWEEN valid_from AND valid_to;
 
 --- versions of rows
--- mariadb: it has more of the language
+-- mariadb: MySQL keeps no versions
 SELECT id, v FROM versions FOR SYSTEM_TIME ALL;
 
 --- a hint of an index
@@ -125,7 +125,7 @@ WITH RECURSIVE tree (id, path, level) AS (SELECT id, CAST(name AS CHAR(200)), 0 
     FROM staff AS s JOIN tree AS t ON s.boss = t.id) SELECT id, level, path FROM tree;
 
 --- a circle that is seen
--- mariadb: it has more of the language
+-- mariadb: MySQL has no CYCLE
 WITH RECURSIVE way (origin, target) AS (SELECT origin, target FROM roads WHERE origin = 1 UNION ALL SELECT r.origin, r.target FROM way AS w JOIN roads AS r ON r.origin = w.target)
     CYCLE origin, target RESTRICT SELECT origin, target FROM way;
 
