@@ -1,4 +1,4 @@
-//! What sellers write for PostgreSQL, MariaDB, SQLite, DuckDB and ClickHouse, through souk and through the source's own client: the same values, to the last
+//! What sellers write for PostgreSQL, MariaDB, SQLite, DuckDB, ClickHouse and Spark (for Databricks), through souk and through the source's own client: the same values, to the last
 //! digit, or the code with which it is refused. The statements are in the files of `breadth/`, a block each; `blocks.rs` says what is in a block, and
 //! who misses a statement adds one.
 //!
@@ -7,6 +7,7 @@
 
 mod blocks;
 mod clickhouse;
+mod databricks;
 mod duckdb;
 mod mariadb;
 mod postgres;
@@ -17,7 +18,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use souk_tests::{Answer, ClickHouse, Company, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Answer, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgCluster};
 
 use self::blocks::{Block, Refused};
 use self::spelling::{digits, records};
@@ -212,6 +213,46 @@ async fn what_sellers_write_for_real_clickhouse_is_answered_to_the_last_digit() 
         "{answered} answers"
     );
     none(&faults);
+}
+
+#[tokio::test]
+#[ignore = "needs Spark, 500 MB, and Java 17: tests/run --all-engines"]
+async fn what_sellers_write_for_real_spark_is_answered_to_the_last_digit() {
+    let server = Databricks::start_spark().await;
+    let spark = server.spark();
+    spark.admin(databricks::SCHEMA);
+    let seller = host().await.company(&unique("breadth")).await;
+    let connection = seller.databricks(&server, databricks::DATABASE).await;
+    let before = databricks::state(spark);
+    let refused = blocks::read(databricks::REFUSED);
+    let mut faults = refusals(&seller, &connection, &refused).await;
+    // What souk does not even send Spark refuses itself, but for queries that are written as nowhere else.
+    let unsent = refused.iter().filter(|block| is_unsent(block));
+    let taken = unsent.filter(|block| {
+        let sql = block.sql.trim_end_matches(';');
+        spark.describes(sql, databricks::DATABASE)
+    });
+    let taken: Vec<&str> = taken.map(|block| block.name).collect();
+    let queries = [
+        "a query that begins with its source",
+        "a step that is named as what writes is",
+    ];
+    assert_eq!(taken, queries);
+    assert_eq!(databricks::state(spark), before, "something was changed");
+    let mut answered = 0;
+    for block in databricks::ANSWERED.into_iter().flat_map(blocks::read) {
+        let told = databricks::told(spark, &block);
+        answered += usize::from(has_values(&told));
+        faults.extend(fault(&seller, &connection, &block, told).await);
+    }
+    assert_eq!(databricks::state(spark), before, "something was changed");
+    assert!(refused.len() >= 80 && answered >= 145, "{answered} answers");
+    none(&faults);
+}
+
+fn is_unsent(block: &Block) -> bool {
+    let refused = block.refused.as_ref();
+    refused.is_some_and(|refused| refused.code == "SQL_NOT_READ_ONLY")
 }
 
 fn none(faults: &[String]) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use souk_tests::{Company, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Company, Databricks, DuckDb, MariaDb, PgCluster};
 
 use crate::formats::{Raw, Sold};
 use crate::pages::{ids, sqlite_file};
@@ -345,5 +345,34 @@ async fn what_a_files_collation_takes_for_one_is_paged() {
     let sold = Sold::new(&seller, &connection, definition, 1, 200).await;
     for sort in ["name", "padded"] {
         assert_followed(&sold, sort, 8).await;
+    }
+}
+
+/// Of each type that Spark compares, at both of its ends.
+#[tokio::test]
+#[ignore = "needs Spark, 500 MB, and Java 17: tests/run --all-engines"]
+async fn what_real_spark_shows_is_found() {
+    let server = Databricks::start_spark().await;
+    server.spark().admin(
+        "CREATE SCHEMA shelf;
+CREATE TABLE shelf.t (id BIGINT, tiny TINYINT, whole BIGINT, single FLOAT, double DOUBLE, exact DECIMAL(38, 10), word STRING, fixed CHAR(3), day DATE, moment TIMESTAMP, clock TIMESTAMP_NTZ, truth BOOLEAN) USING parquet;
+INSERT INTO shelf.t VALUES
+    (1, -128, -9223372036854775808, 0.1, 4.9e-324, -9999999999999999999999999999.9999999999, '', 'a', DATE '0001-01-01', TIMESTAMP '0001-01-01 00:00:00Z', TIMESTAMP_NTZ '0001-01-01 00:00:00', true),
+    (2, 127, 9223372036854775807, 3.4e38, 0.1, 9999999999999999999999999999.9999999999, 'it\\'s \\\\ %_', 'ab ', DATE '9999-12-31', TIMESTAMP '9999-12-31 23:59:59.999999Z', TIMESTAMP_NTZ '9999-12-31 23:59:59.999999', false),
+    (3, 0, 9007199254740993, 16777216, 9007199254740993, 0.0000000001, 'É', 'abc', DATE '1582-10-10', TIMESTAMP '1582-10-10 12:00:00.5Z', TIMESTAMP_NTZ '1582-10-10 12:00:00.5', true),
+    (4, 1, 1, -2.5, CAST('NaN' AS DOUBLE), 1.5, 'é', 'é', DATE '1970-01-01', TIMESTAMP '1969-12-31 23:59:59.999999Z', TIMESTAMP_NTZ '1969-12-31 23:59:59.999999', NULL),
+    (5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (6, 0, 1, 0.1, 0.1, 1.5, '😀', 'abc', DATE '1970-01-01', TIMESTAMP '2026-03-29 01:30:00Z', TIMESTAMP_NTZ '2026-03-29 02:30:00', true);
+",
+    );
+    let seller = host().await.company(&unique("shelf")).await;
+    let connection = seller.databricks(&server, "shelf").await;
+    let columns = [
+        "tiny", "whole", "single", "double", "exact", "fixed", "day", "moment", "clock",
+    ];
+    let sold = sold(&seller, &connection, &columns).await;
+    for column in columns {
+        assert_found(&sold, column).await;
+        assert_followed(&sold, column, 6).await;
     }
 }

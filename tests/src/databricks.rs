@@ -3,10 +3,12 @@
 //!
 //! Databricks' own client takes it for a Databricks (`tests/engines/databricks.py`): tokens, statements that are waited for and not,
 //! parameters, manifests, chunks, limits, cancelling, errors. How it writes values was seen in answers that the service gave (recorded for
-//! Databricks' JDBC driver), what its parser takes in Spark. What a statement means is SQLite's: no evidence.
+//! Databricks' JDBC driver), what its parser takes in Spark. What a statement means is SQLite's: no evidence. Where it is [`Spark`]'s that there is
+//! ([`Databricks::start_spark`]), it is what Databricks is made of, but for what only Databricks has: its views of the catalog, its version.
 
 mod literals;
 mod refusals;
+pub mod spark;
 mod statements;
 mod tables;
 mod values;
@@ -30,6 +32,7 @@ use crate::fronts::prompt;
 use crate::remembered::Remembered;
 use crate::tls::{TestCa, TlsListener};
 use refusals::{Failure, Refusal};
+use spark::Spark;
 use values::Table;
 
 /// The one catalog that has tables.
@@ -62,6 +65,8 @@ pub struct Databricks {
 struct Server {
     scheme: &'static str,
     tables: Mutex<tables::Tables>,
+    /// What runs statements in their place.
+    spark: Option<Arc<Spark>>,
     statements: Mutex<Remembered<Statement>>,
     granted: Mutex<Vec<String>>,
     requests: Mutex<Vec<String>>,
@@ -91,8 +96,18 @@ impl Statement {
 impl Databricks {
     /// Without TLS.
     pub async fn start() -> Databricks {
+        Databricks::of(None).await
+    }
+
+    /// Whose statements Spark runs. The catalog is [`spark::CATALOG`].
+    pub async fn start_spark() -> Databricks {
+        let started = tokio::task::spawn_blocking(Spark::start).await;
+        Databricks::of(Some(Arc::new(started.expect("it starts")))).await
+    }
+
+    async fn of(spark: Option<Arc<Spark>>) -> Databricks {
         let (listener, address) = listen().await;
-        let state = Server::new("http");
+        let state = Server::new("http", spark);
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
             axum::serve(prompt(listener), router)
@@ -111,7 +126,7 @@ impl Databricks {
         let (listener, address) = listen().await;
         let ca = TestCa::new("Databricks of the tests");
         let listener = TlsListener::new(listener, &ca.server(&["127.0.0.1", "localhost"]));
-        let state = Server::new("https");
+        let state = Server::new("https", None);
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
             axum::serve(listener, router).await.expect("it serves");
@@ -121,6 +136,19 @@ impl Databricks {
             ca_pem: Some(ca.pem()),
             state,
             task,
+        }
+    }
+
+    /// What runs its statements.
+    pub fn spark(&self) -> &Spark {
+        self.state.spark.as_ref().expect("it was started with it")
+    }
+
+    /// The catalog that its tables are in.
+    pub fn catalog(&self) -> &'static str {
+        match self.state.spark {
+            Some(_) => spark::CATALOG,
+            None => CATALOG,
         }
     }
 
@@ -274,10 +302,11 @@ fn id() -> String {
 }
 
 impl Server {
-    fn new(scheme: &'static str) -> Arc<Server> {
+    fn new(scheme: &'static str, spark: Option<Arc<Spark>>) -> Arc<Server> {
         Arc::new(Server {
             scheme,
             tables: Mutex::new(tables::Tables::new()),
+            spark,
             statements: Mutex::new(Remembered::new(Statement::is_over)),
             granted: Mutex::default(),
             requests: Mutex::default(),
@@ -351,7 +380,7 @@ impl Server {
             _ if text.contains("FROM slow") => Some(SLOW),
             _ => Some(*locked(&self.takes)),
         };
-        let mut outcome = statements::outcome(&locked(&self.tables), text, asked);
+        let mut outcome = self.outcome(text, asked).await;
         let is_truncated = match &mut outcome {
             Ok(table) => cut(table, asked),
             Err(_) => false,
@@ -391,6 +420,20 @@ impl Server {
         }
     }
 
+    async fn outcome(&self, text: &str, asked: &Value) -> Result<Table, Failure> {
+        let is_databricks_own = ["information_schema", "current_version()"]
+            .iter()
+            .any(|name| text.contains(name));
+        match &self.spark {
+            Some(spark) if !is_databricks_own => {
+                let (spark, text, asked) = (Arc::clone(spark), text.to_owned(), asked.clone());
+                let outcome = tokio::task::spawn_blocking(move || spark.outcome(&text, &asked));
+                outcome.await.expect("it answers")
+            }
+            _ => statements::outcome(&locked(&self.tables), text, asked),
+        }
+    }
+
     fn is_over(&self, id: &str) -> bool {
         let statements = locked(&self.statements);
         statements.get(id).is_some_and(Statement::is_over)
@@ -407,7 +450,7 @@ impl Server {
                 Err(failure) => {
                     answer["status"] = json!({"state": "FAILED", "error": {"error_code": "BAD_REQUEST", "message": failure.message()}});
                     if !failure.state.is_empty() {
-                        answer["status"]["sql_state"] = failure.state.into();
+                        answer["status"]["sql_state"] = (*failure.state).into();
                     }
                 }
                 Ok(table) => {

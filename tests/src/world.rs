@@ -192,7 +192,7 @@ impl Company {
 
     /// A connection to a Databricks, in this schema of its catalog; as a service principal where there is TLS.
     pub async fn databricks(&self, server: &Databricks, schema: &str) -> String {
-        let database = format!("{}.{schema}", databricks::CATALOG);
+        let database = format!("{}.{schema}", server.catalog());
         let mut fields = json!({"credential_type": "API_KEY", "base_url": server.base_url(), "database": database});
         let mut credentials = json!({"warehouse_id": databricks::WAREHOUSE});
         match &server.ca_pem {

@@ -114,6 +114,10 @@ fn is_named(value: &Bound, message: &str) -> bool {
     if message.contains(&format!("'{quoted}'")) {
         return true;
     }
+    // The one text that stands without quotes.
+    if condition(message) == "INVALID_TIMEZONE" {
+        return message.contains(&format!(": {value} is invalid"));
+    }
     let sentence = message.split(". ").next().unwrap_or_default();
     let is_end = |char: char| !char.is_ascii_alphanumeric() && !".-+".contains(char);
     // A number has letters behind it that say its type: 7L, 1.5BD.

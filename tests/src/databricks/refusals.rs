@@ -1,5 +1,7 @@
 //! How a statement fails, and what the API does not take.
 
+use std::borrow::Cow;
+
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -7,18 +9,21 @@ use serde_json::{Value, json};
 /// How a statement fails: `[CONDITION] text SQLSTATE: 42000`.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    pub condition: &'static str,
-    pub state: &'static str,
+    pub condition: Cow<'static, str>,
+    pub state: Cow<'static, str>,
     pub text: String,
 }
 
 impl Failure {
-    pub fn new(condition: &'static str, state: &'static str, text: impl Into<String>) -> Failure {
-        let text = text.into();
+    pub fn new(
+        condition: impl Into<Cow<'static, str>>,
+        state: impl Into<Cow<'static, str>>,
+        text: impl Into<String>,
+    ) -> Failure {
         Failure {
-            condition,
-            state,
-            text,
+            condition: condition.into(),
+            state: state.into(),
+            text: text.into(),
         }
     }
 
@@ -28,7 +33,7 @@ impl Failure {
     }
 
     pub fn message(&self) -> String {
-        match self.condition {
+        match &*self.condition {
             "" => self.text.clone(),
             condition => format!("[{condition}] {} SQLSTATE: {}", self.text, self.state),
         }

@@ -65,6 +65,18 @@ fn each_is_blamed_on_who_can_help() {
             Source,
             "invalid_value",
         ),
+        (
+            "[INVALID_TIMEZONE] The timezone: x is invalid. The timezone must be either a region-based zone ID or a zone offset. SQLSTATE: 22009",
+            true,
+            InvalidRequest,
+            "invalid_value",
+        ),
+        (
+            "[INVALID_TIMEZONE] The timezone: xy is invalid. SQLSTATE: 22009",
+            true,
+            Source,
+            "invalid_value",
+        ),
         // Of the seller's table.
         (
             "[CAST_INVALID_INPUT] The value 'y' of the type \"STRING\" cannot be cast to \"INT\". SQLSTATE: 22018",
