@@ -10,7 +10,7 @@ use crate::router::Names;
 use crate::unread::Tally;
 use crate::uploads::Place;
 use souk_app::run::{Readers, Unread};
-use souk_domain::actors::Actor;
+use souk_domain::actors::{Actor, STAFF};
 use souk_domain::ids::{CompanyId, RequestId, UserId};
 use souk_domain::roles::{Grant, Role};
 use souk_domain::time::Timestamp;
@@ -100,6 +100,14 @@ impl Caller {
     /// Who acts, for records.
     pub fn actor(&self) -> &Actor {
         &self.0.principal.actor
+    }
+
+    /// Who acts, as the company that is acted in is told: of platform staff there no more than that it was staff.
+    pub fn named(&self) -> &str {
+        match self.0.foreign {
+            Some(_) => STAFF,
+            None => self.actor().as_str(),
+        }
     }
 
     /// The key that is called with, for the operations on keys.

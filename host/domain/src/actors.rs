@@ -5,6 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
+/// What companies are told in place of the id of a key or user of the platform's staff that has acted in them.
+pub const STAFF: &str = "staff";
+
 /// Who acts. Its text is an id, whose prefix says of which kind it is: another kind is another arm here, and another prefix in
 /// [`Actor::parse`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,6 +8,7 @@ use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
 use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
+use souk_domain::actors::STAFF;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
 use souk_domain::plans::Plan;
@@ -359,7 +360,7 @@ pub async fn update(write: &mut Write, key: &Key, now: Timestamp) -> Result<Key,
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Deactivation<'a> {
     pub at: Timestamp,
-    /// The key or user that did it.
+    /// The key or user that did it, or [`STAFF`].
     pub by: Option<&'a str>,
     pub reason: Option<&'a str>,
     pub reason_code: Option<&'a str>,
@@ -395,7 +396,7 @@ pub async fn deactivate(
     Ok(key)
 }
 
-/// Deactivates every key of an endpoint, whoever owns it. Who did it is told to its own company and no other.
+/// Deactivates every key of an endpoint, whoever owns it. Who did it is told to its own company and no other; that it was staff, to all.
 pub async fn deactivate_of_endpoint(
     write: &mut Write,
     seller: &CompanyId,
@@ -404,7 +405,7 @@ pub async fn deactivate_of_endpoint(
 ) -> Result<(), StoreError> {
     let deactivated = sqlx::query(
         "UPDATE api_keys
-         SET deactivated_at = $2, revoked_by = CASE WHEN company_id = $6 THEN $3 END, revocation_reason = $4, reason_code = $5,
+         SET deactivated_at = $2, revoked_by = CASE WHEN company_id = $6 THEN $3 ELSE CAST($7 AS TEXT) END, revocation_reason = $4, reason_code = $5,
              updated_at = $2
          WHERE endpoint_id = $1 AND (deactivated_at IS NULL OR deactivated_at > $2)
          RETURNING id, company_id",
@@ -415,6 +416,7 @@ pub async fn deactivate_of_endpoint(
     .bind(deactivation.reason)
     .bind(deactivation.reason_code)
     .bind(seller.as_str())
+    .bind(deactivation.by.filter(|by| *by == STAFF))
     .fetch_all(&mut **write)
     .await?;
     tell_revoked(write, &deactivated, deactivation).await

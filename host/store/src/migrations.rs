@@ -229,6 +229,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "why suspended",
         include_str!("../migrations/0062_why_suspended.sql"),
     ),
+    (
+        63,
+        "who is staff",
+        include_str!("../migrations/0063_who_is_staff.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -98,6 +98,14 @@ macro_rules! columns {
     };
 }
 
+/// Beside the columns: whose the key or user is that asked, but of charges, which only the buyer's own ask for.
+macro_rules! asked_by {
+    () => {
+        "CASE WHEN t.type <> 'charge' THEN COALESCE((SELECT a.company_id FROM api_keys a WHERE a.id = t.api_key_id),
+                                                    (SELECT u.company_id FROM users u WHERE u.id = t.api_key_id)) END AS asked_by"
+    };
+}
+
 /// Lines that are looked through for those of a product, or of a type among others: about a second of a reader. Whoever has more names a period.
 pub const SEARCHED_MAX: i64 = 1_000_000;
 
@@ -205,7 +213,8 @@ pub async fn list(
     if searched > SEARCHED_MAX {
         return Err(ListError::TooMany(searched));
     }
-    let of = (columns!(), "transactions t", "created_at, id");
+    let columns = concat!(columns!(), ", ", asked_by!());
+    let of = (columns, "transactions t", "created_at, id");
     let (keys, count) = filter.keys();
     let ordered = (keys.as_str(), ORDER);
     let bind = |values: &mut Values| {
@@ -217,7 +226,7 @@ pub async fn list(
             values.text(Some(product));
         }
     };
-    let read = |row: &AnyRow| Ok(line(from_row(row)?, company));
+    let read = |row: &AnyRow| read_line(row, company);
     let listed = match filter.product_id {
         Some(_) => lists::keys_joined(db, of, ordered, count, part, bind, read).await?,
         None => {
@@ -241,6 +250,8 @@ pub async fn get(
     let row = sqlx::query(concat!(
         "SELECT ",
         columns!(),
+        ", ",
+        asked_by!(),
         " FROM transactions t
           WHERE t.id = $1 AND (t.company_id = $2 OR t.seller_id = $2)"
     ))
@@ -248,8 +259,7 @@ pub async fn get(
     .bind(company.as_str())
     .fetch_optional(db)
     .await?;
-    row.map(|row| Ok(line(from_row(&row)?, company)))
-        .transpose()
+    row.map(|row| read_line(&row, company)).transpose()
 }
 
 /// A transaction, whoever it concerns.
@@ -304,6 +314,16 @@ pub async fn earnings(db: &mut AnyConnection, seller: &CompanyId) -> Result<Earn
         in_payout,
         paid: UsdCents::new(paid),
     })
+}
+
+/// Who asked is told to their own company: not the platform's staff to whom they have granted credits.
+fn read_line(row: &AnyRow, company: &CompanyId) -> Result<Line, StoreError> {
+    let mut transaction = from_row(row)?;
+    let asked_by: Option<CompanyId> = row.id_opt("asked_by")?;
+    if asked_by.is_some_and(|by| by != *company) {
+        transaction.actor = None;
+    }
+    Ok(line(transaction, company))
 }
 
 fn line(transaction: Transaction, company: &CompanyId) -> Line {

@@ -4,8 +4,9 @@ use crate::AnyObject;
 use crate::words;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use souk_domain::actors::Actor;
+use souk_domain::actors::{Actor, STAFF};
 use souk_domain::ids::{CompanyId, KeyId, UserId};
+use souk_domain::roles::Role;
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use souk_store::audit::{ActedBy, Entry};
@@ -35,8 +36,8 @@ pub struct EntryOut {
     subject_id: String,
     #[schema(value_type = words::AuditChange)]
     change: &'static str,
-    /// The values before, of a change those that differ; secrets only as that they were there. `null` of what was created, and of what is
-    /// another company's.
+    /// The values before, of a change those that differ; secrets only as that they were there, and of the platform's staff that it was
+    /// `staff`. `null` of what was created, and of what is another company's.
     #[schema(value_type = Option<AnyObject>)]
     before: Option<Map<String, Value>>,
     /// The values after, likewise.
@@ -67,11 +68,16 @@ impl EntryOut {
     /// `reader`: the company that reads; `None` sees all.
     pub fn of(entry: Entry, reader: Option<&CompanyId>) -> Result<EntryOut, StoreError> {
         let is_own = reader.is_none_or(|reader| entry.company_id.as_ref() == Some(reader));
-        let (before, after) = match is_own {
+        let (mut before, mut after) = match is_own {
             true => (entry.before()?, entry.after()?),
             false => (None, None),
         };
         let is_actor = |by: &ActedBy| reader.is_none_or(|reader| *reader == by.company);
+        if let Some(by) = entry.by.as_ref().filter(|by| !is_actor(by)) {
+            for values in [&mut before, &mut after].into_iter().flatten() {
+                hide(values, by);
+            }
+        }
         let company_id = entry.by.as_ref().map(|by| by.company.clone());
         let kind = match entry.by.as_ref().map(|by| &by.actor) {
             Some(Actor::Key(_)) => "key",
@@ -117,5 +123,22 @@ impl EntryOut {
             before,
             after,
         })
+    }
+}
+
+/// Values that name who acted, to a reader who does not see that.
+fn hide(values: &mut Map<String, Value>, by: &ActedBy) {
+    let ids = [
+        Some(by.actor.as_str()),
+        by.user.as_ref().map(UserId::as_str),
+    ];
+    for value in values.values_mut() {
+        let names = value.as_str().is_some_and(|text| ids.contains(&Some(text)));
+        if names {
+            *value = match by.role == Role::SuperAdmin.level() {
+                true => STAFF.into(),
+                false => Value::Null,
+            };
+        }
     }
 }

@@ -86,7 +86,7 @@ pub async fn upload_connector(
     let info = connectors::upload(
         api.app(),
         &scope,
-        (caller.actor(), caller.is_staff()),
+        (caller.named(), caller.is_staff()),
         upload.body.into_data_stream(),
         activate,
         // Its place among uploads, and a host that stops waits for it.

@@ -22,6 +22,7 @@ pub struct TransactionOut {
     pub product_id: Option<String>,
     pub purchase_id: Option<String>,
     pub execution_id: Option<String>,
+    /// Who asked for it: `null` where another company did, or the platform's staff.
     pub api_key_id: Option<String>,
     pub request_id: Option<String>,
     pub reversal_of: Option<String>,

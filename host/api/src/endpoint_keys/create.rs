@@ -63,7 +63,7 @@ pub async fn create_endpoint_key(
                 description: body.description.as_deref(),
                 grant: Grant::ENDPOINT,
                 rate_limit,
-                created_by: Some(caller.actor().as_str()),
+                created_by: Some(caller.named()),
                 expires_at,
             };
             let key = keys::insert(write, &new, &secret, now).await?;

@@ -29,7 +29,7 @@ pub async fn delete_endpoint_key(
             find_key(write, &caller, &endpoint, &id).await?;
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.actor().as_str()),
+                by: Some(caller.named()),
                 ..Deactivation::default()
             };
             keys::deactivate(write, caller.company(), &id, &deactivation, caller.now()).await?;

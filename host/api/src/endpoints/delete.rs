@@ -30,7 +30,7 @@ pub async fn delete_endpoint(
             archive(write, &caller, &id, &wanted).await?;
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.actor().as_str()),
+                by: Some(caller.named()),
                 reason: Some(ENDPOINT_ARCHIVED),
                 reason_code: Some("other"),
             };

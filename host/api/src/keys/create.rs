@@ -98,7 +98,7 @@ pub async fn create_key(
                 description: body.description.as_deref(),
                 grant,
                 rate_limit,
-                created_by: Some(caller.actor().as_str()),
+                created_by: Some(caller.named()),
                 expires_at,
             };
             let key = keys::insert(write, &new, &secret, now).await?;

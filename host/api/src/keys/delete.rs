@@ -32,7 +32,7 @@ pub async fn delete_key(
             check_may_manage(&caller, &key)?;
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.actor().as_str()),
+                by: Some(caller.named()),
                 ..Deactivation::default()
             };
             keys::deactivate(write, caller.company(), &id, &deactivation, caller.now()).await?;

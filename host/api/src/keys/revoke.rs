@@ -62,6 +62,7 @@ pub struct Revoked {
     status: &'static str,
     #[schema(value_type = Option<String>, format = DateTime)]
     revoked_at: Option<Timestamp>,
+    /// The key or user that did it, or `staff`: of the platform.
     revoked_by: Option<String>,
     revocation_reason: Option<String>,
     #[schema(value_type = Option<ReasonCode>)]
@@ -83,7 +84,7 @@ pub async fn revoke_key(
             check_may_manage(&caller, &key)?;
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.actor().as_str()),
+                by: Some(caller.named()),
                 reason: body.reason.as_deref(),
                 reason_code: body.reason_code.map(ReasonCode::name),
             };

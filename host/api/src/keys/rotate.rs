@@ -78,7 +78,7 @@ pub async fn rotate_key(
                 description: old.description.as_deref(),
                 grant: old.grant,
                 rate_limit: old.rate_limit,
-                created_by: Some(caller.actor().as_str()),
+                created_by: Some(caller.named()),
                 expires_at: old.expires_at,
             };
             let key = keys::insert(write, &new, &secret, now).await?;
@@ -87,7 +87,7 @@ pub async fn rotate_key(
             }
             let deactivation = Deactivation {
                 at: now.after(Duration::from_secs(body.grace_seconds)),
-                by: Some(caller.actor().as_str()),
+                by: Some(caller.named()),
                 reason: None,
                 reason_code: Some(ROTATED),
             };

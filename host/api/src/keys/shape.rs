@@ -52,10 +52,11 @@ pub struct KeyOut {
     pub last_used: Option<Timestamp>,
     #[schema(minimum = 0)]
     pub usage_count: i64,
-    /// The key or user that created it.
+    /// The key or user that created it, or `staff`: of the platform.
     pub created_by: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub revoked_at: Option<Timestamp>,
+    /// The key or user that did it, or `staff`: of the platform. `null` where another company did.
     pub revoked_by: Option<String>,
     pub revocation_reason: Option<String>,
     #[schema(value_type = Option<ReasonCode>)]

@@ -83,7 +83,7 @@ pub async fn create_price(
                     from: from.max(now),
                     to: None,
                 },
-                created_by: caller.actor().as_str(),
+                created_by: caller.named(),
             };
             let price = timeline::place(write, &new, now, PRICE_OVERLAP).await?;
             let created = Created {

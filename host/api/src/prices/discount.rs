@@ -80,7 +80,7 @@ pub async fn discount_price(
                     from,
                     to: body.effective_to,
                 },
-                created_by: caller.actor().as_str(),
+                created_by: caller.named(),
             };
             let price = timeline::place(write, &new, now, PRICE_OVERLAP).await?;
             let created = Created {

@@ -36,7 +36,7 @@ pub struct PriceOut {
     pub effective_from: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub effective_to: Option<Timestamp>,
-    /// The key or user that set it; absent for other companies.
+    /// The key or user that set it, or `staff`: of the platform; absent for other companies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
     #[schema(value_type = String, format = DateTime)]

@@ -49,7 +49,7 @@ pub async fn set(
             from: now,
             to: None,
         },
-        created_by: caller.actor().as_str(),
+        created_by: caller.named(),
     };
     place(write, &new, now, CONFLICT).await?;
     Ok(())

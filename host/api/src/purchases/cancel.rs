@@ -43,7 +43,7 @@ pub async fn cancel_purchase(
             // All of them: one that was rotated may still be in its grace period.
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.actor().as_str()),
+                by: Some(caller.named()),
                 ..Deactivation::default()
             };
             keys::deactivate_of_purchase(write, caller.company(), &id, &deactivation).await?;

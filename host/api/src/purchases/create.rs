@@ -80,7 +80,7 @@ pub async fn create_purchase(
                 product: &product,
                 credits: offer.price.unwrap_or(Credits::ZERO),
                 ai_training_allowed: offer.ai_training_allowed,
-                accepted_by: caller.actor().as_str(),
+                accepted_by: caller.named(),
             };
             let (purchase, is_first) = match &former {
                 None => {
@@ -147,7 +147,7 @@ pub(super) async fn provision(
         description: None,
         grant: Grant::ENDPOINT,
         rate_limit: KEY_LIMIT_DEFAULT,
-        created_by: Some(caller.actor().as_str()),
+        created_by: Some(caller.named()),
         expires_at: None,
     };
     check_room(write, caller).await?;

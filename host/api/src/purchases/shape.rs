@@ -63,6 +63,7 @@ pub struct PurchaseOut {
     pub terms_version: String,
     #[schema(value_type = String, format = DateTime)]
     pub accepted_at: Timestamp,
+    /// The key or user that accepted, or `staff`: of the platform.
     pub accepted_by: String,
     #[schema(value_type = words::PurchaseStatus)]
     pub status: &'static str,

@@ -26,7 +26,7 @@ pub async fn delete_user(
 ) -> Result<Deleted, Problem> {
     let gone = Deactivation {
         at: caller.now(),
-        by: Some(caller.actor().as_str()),
+        by: Some(caller.named()),
         reason: Some("its user was removed"),
         reason_code: Some("employee_left"),
     };

@@ -80,7 +80,7 @@ pub async fn update_user(
             if changed.role < user.role {
                 let lowered = Deactivation {
                     at: now,
-                    by: Some(caller.actor().as_str()),
+                    by: Some(caller.named()),
                     reason: Some("the user's role was lowered"),
                     reason_code: Some("other"),
                 };

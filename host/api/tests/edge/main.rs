@@ -41,6 +41,7 @@ mod search;
 mod sessions;
 mod sign_in;
 mod spelling;
+mod staff;
 mod standing;
 mod statements;
 mod statistics;

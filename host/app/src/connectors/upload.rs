@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
-use souk_domain::actors::Actor;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::Write;
@@ -32,7 +31,7 @@ const VERSIONS_MAX: usize = 50;
 pub async fn upload<S, E>(
     app: &App,
     scope: &Scope,
-    (by, is_staff): (&Actor, bool),
+    (by, is_staff): (&str, bool),
     body: S,
     activate: bool,
     held: impl Send + 'static,
@@ -43,9 +42,9 @@ where
 {
     // Whoever sends slowly keeps nobody waiting: only what is there takes a turn.
     let wasm = receive(body).await?;
-    let (app, scope, by) = (app.clone(), scope.clone(), by.clone());
+    let (app, scope, by) = (app.clone(), scope.clone(), by.to_owned());
     let work = to_the_end(held, async move {
-        let taken = take_in(&app, &scope, (&by, is_staff), &wasm, activate).await;
+        let taken = take_in(&app, &scope, (by.as_str(), is_staff), &wasm, activate).await;
         // Giving megabytes back to the system takes milliseconds.
         if let Scope::Company(company) = &scope {
             let _ = app.sandbox.compute(company, move || drop(wasm)).await;
@@ -59,7 +58,7 @@ where
 async fn take_in(
     app: &App,
     scope: &Scope,
-    (by, is_staff): (&Actor, bool),
+    (by, is_staff): (&str, bool),
     wasm: &Bytes,
     activate: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
@@ -216,7 +215,7 @@ where
 async fn keep(
     app: &App,
     scope: &Scope,
-    by: &Actor,
+    by: &str,
     info: &ConnectorInfo,
     wasm: &[u8],
 ) -> Result<(), ConnectorError> {
@@ -260,7 +259,7 @@ async fn keep(
         version: info.version.clone(),
         digest: info.digest.clone(),
         size_bytes: wasm.len() as i64,
-        uploaded_by: by.to_string(),
+        uploaded_by: by.to_owned(),
         created_at: app.clock.now(),
         described: Some(shelf::described(info)),
         error: None,
