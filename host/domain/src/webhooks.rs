@@ -49,10 +49,11 @@ pub enum EventType {
     ApiKeyRevoked,
     PayoutPaid,
     PayoutFailed,
+    PayoutCancelled,
 }
 
 impl EventType {
-    pub const ALL: [EventType; 10] = [
+    pub const ALL: [EventType; 11] = [
         Self::AlertTriggered,
         Self::AlertResolved,
         Self::AlertError,
@@ -63,6 +64,7 @@ impl EventType {
         Self::ApiKeyRevoked,
         Self::PayoutPaid,
         Self::PayoutFailed,
+        Self::PayoutCancelled,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -77,6 +79,7 @@ impl EventType {
             Self::ApiKeyRevoked => "api_key.revoked",
             Self::PayoutPaid => "payout.paid",
             Self::PayoutFailed => "payout.failed",
+            Self::PayoutCancelled => "payout.cancelled",
         }
     }
 

@@ -392,14 +392,13 @@ fn method_of(row: &AnyRow) -> Result<Method, StoreError> {
     })
 }
 
-/// `None`: a payout in this state is no news, or its company's own doing.
+/// `None`: the payout has not ended.
 fn ended(payout: &Payout, now: Timestamp) -> Option<Event> {
     let kind = match payout.status {
         PayoutStatus::Paid => EventType::PayoutPaid,
         PayoutStatus::Failed => EventType::PayoutFailed,
-        PayoutStatus::Requested | PayoutStatus::Processing | PayoutStatus::Cancelled => {
-            return None;
-        }
+        PayoutStatus::Cancelled => EventType::PayoutCancelled,
+        PayoutStatus::Requested | PayoutStatus::Processing => return None,
     };
     Some(Event {
         company: payout.company_id.clone(),

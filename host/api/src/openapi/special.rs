@@ -13,6 +13,8 @@ pub const SPECIAL: &[(&str, &str, &str)] = &[
     ("ApiKeyRevokedEvent", "endpoint_id", "null"),
     ("ApiKeyRevokedEvent", "reason", "null"),
     ("CreditsLowEvent", "balance_credits", "99"),
+    ("PayoutCancelledEvent", "failure_reason", "null"),
+    ("PayoutCancelledEvent", "reference", "null"),
     ("PayoutFailedEvent", "reference", "null"),
     ("PayoutPaidEvent", "failure_reason", "null"),
     ("Alert", "operator", r#""lt""#),

@@ -106,7 +106,7 @@ fn data(kind: EventType) -> Vec<(&'static str, Value)> {
             ("reason", optional()),
             ("reason_code", optional()),
         ],
-        EventType::PayoutPaid | EventType::PayoutFailed => vec![
+        EventType::PayoutPaid | EventType::PayoutFailed | EventType::PayoutCancelled => vec![
             ("payout_id", text()),
             ("amount_usd", dollars()),
             ("destination_type", one_of(&["bank_account", "paypal", "stripe_connect"])),

@@ -132,7 +132,7 @@ async fn events_are_written_with_their_cause_or_not_at_all() {
     }
 }
 
-/// A payout that is paid and one that has failed are told to the seller; one that its company cancelled is not.
+/// A payout that is paid, one that has failed and one that staff has cancelled are told to the seller.
 #[tokio::test]
 async fn the_end_of_a_payout_is_told() {
     for store in stores().await {
@@ -193,10 +193,12 @@ async fn the_end_of_a_payout_is_told() {
         let mut told: Vec<_> = written(&store.db, &hook).await;
         told.sort_by(|one, other| one.event_type.cmp(&other.event_type));
         let types: Vec<_> = told.iter().map(|told| told.event_type.as_str()).collect();
-        assert_eq!(types, ["payout.failed", "payout.paid"], "{}", store.name);
-        assert_eq!(data(&told[0])["failure_reason"], "account closed");
-        assert_eq!(data(&told[1])["amount_usd"], 120);
-        assert_eq!(data(&told[1])["reference"], "r");
+        let ends = ["payout.cancelled", "payout.failed", "payout.paid"];
+        assert_eq!(types, ends, "{}", store.name);
+        assert_eq!(data(&told[0])["amount_usd"], 120);
+        assert_eq!(data(&told[1])["failure_reason"], "account closed");
+        assert_eq!(data(&told[2])["amount_usd"], 120);
+        assert_eq!(data(&told[2])["reference"], "r");
     }
 }
 
