@@ -154,7 +154,7 @@ impl Transaction {
 /// [`StoreError::Conflict`]: what it reverses was reversed before, or its external id was booked before.
 pub async fn append(
     write: &mut Write,
-    mut transaction: Transaction,
+    transaction: Transaction,
     entries: &[Entry],
 ) -> Result<Transaction, StoreError> {
     if entries.is_empty()
@@ -166,6 +166,31 @@ pub async fn append(
             "a booking has entries, and none that takes from a buyer".into(),
         ));
     }
+    let (transaction, changes) = book(write, transaction, entries).await?;
+    // All that a buyer receives by one transaction together is whole credits; single entries need not be.
+    for (account, cents) in changes.gains() {
+        if let Account::Buyer(buyer) = account {
+            write.credited(buyer, cents);
+        }
+    }
+    Ok(transaction)
+}
+
+/// Books what takes from a buyer: no more than [`Teller::take`](crate::teller::Teller::take) has taken for it in this transaction.
+pub(crate) async fn append_taken(
+    write: &mut Write,
+    transaction: Transaction,
+    entries: &[Entry],
+) -> Result<Transaction, StoreError> {
+    let (transaction, _) = book(write, transaction, entries).await?;
+    Ok(transaction)
+}
+
+async fn book(
+    write: &mut Write,
+    mut transaction: Transaction,
+    entries: &[Entry],
+) -> Result<(Transaction, AccountChanges), StoreError> {
     let mut changes = AccountChanges::default();
     for entry in entries {
         changes.add(entry);
@@ -179,11 +204,9 @@ pub async fn append(
     changes.apply(&mut script);
     script.run(write).await?;
     let mut script = Script::new(Style::Separate);
-    if let Some(entry) = entries
-        .iter()
-        .find(|entry| matches!(entry.to, Account::Buyer(_)))
-    {
-        transaction.balance_after = Some(balance(write, &entry.to).await?.get() / CENTS_PER_CREDIT);
+    let mut accounts = entries.iter().flat_map(|entry| [&entry.to, &entry.from]);
+    if let Some(buyer) = accounts.find(|account| matches!(account, Account::Buyer(_))) {
+        transaction.balance_after = Some(balance(write, buyer).await?.get() / CENTS_PER_CREDIT);
     }
     insert_transactions(&mut script, std::slice::from_ref(&transaction));
     let rows: Vec<_> = entries
@@ -193,13 +216,7 @@ pub async fn append(
     insert_entries(&mut script, &rows);
     script.run(write).await?;
     note(write, &transaction).await?;
-    // All that a buyer receives by one transaction together is whole credits; single entries need not be.
-    for (account, cents) in changes.gains() {
-        if let Account::Buyer(buyer) = account {
-            write.credited(buyer, cents);
-        }
-    }
-    Ok(transaction)
+    Ok((transaction, changes))
 }
 
 /// For the audit log. What the balance became is the company's statement's to say.

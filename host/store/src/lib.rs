@@ -17,6 +17,7 @@ pub mod connectors;
 pub mod days;
 pub mod db;
 pub mod deliveries;
+pub mod disputes;
 pub mod error;
 mod events;
 pub mod executions;

@@ -234,6 +234,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "who is staff",
         include_str!("../migrations/0063_who_is_staff.sql"),
     ),
+    (
+        64,
+        "disputes",
+        include_str!("../migrations/0064_disputes.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -24,7 +24,7 @@ mod recorder;
 mod reservations;
 
 use crate::accounts::{self, Account};
-use crate::db::{Db, READ_WITHIN};
+use crate::db::{self, Db, READ_WITHIN, Write};
 use crate::error::StoreError;
 use crate::executions::{Ended, Run};
 use crate::failures::Reason;
@@ -32,8 +32,8 @@ use crate::times::Timed;
 use hold::{Keeper, Op, Release};
 use item::Item;
 use recorder::Recorder;
-use souk_domain::ids::CompanyId;
-use souk_domain::money::CENTS_PER_CREDIT;
+use souk_domain::ids::{CompanyId, ExecutionId};
+use souk_domain::money::{CENTS_PER_CREDIT, Credits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -169,6 +169,35 @@ impl Teller {
         answer.await.map_err(ended)?
     }
 
+    /// Takes as many of `most` credits as the buyer has, and no run holds, for a booking of this transaction: they are gone when it is committed. On a
+    /// shared store the buyer's account is locked already.
+    pub(crate) async fn take(
+        &self,
+        write: &mut Write,
+        buyer: &CompanyId,
+        most: Credits,
+    ) -> Result<Credits, StoreError> {
+        let Keeper::Memory(balances) = &self.inner.keeper else {
+            let account = Account::Buyer(buyer.clone());
+            let (balance, held) = accounts::balance_and_held(write, &account).await?;
+            let there = (balance.get() - held.get()) / CENTS_PER_CREDIT;
+            return Ok(Credits::new(there.clamp(0, most.get())).unwrap_or_default());
+        };
+        let taken = balances.reserve_most(buyer, most);
+        let request = HoldRequest {
+            execution: ExecutionId::generate_at(db::now()),
+            buyer: buyer.clone(),
+            amount: taken,
+            expires_at: db::now(),
+        };
+        let mut hold = Hold::new(request, 0, Release::Memory(balances.clone()));
+        write.at_end(move |is_committed| match is_committed {
+            true => hold.settle(),
+            false => hold.keep(),
+        });
+        Ok(taken)
+    }
+
     /// Gives the reserved credits back.
     pub fn void(&self, hold: Hold, reason: &str) {
         tracing::debug!(execution = %hold.execution, amount = %hold.amount, reason, "hold voided");
@@ -260,9 +289,8 @@ impl Teller {
 mod tests {
     use super::*;
     use crate::executions::{Billing, Outcome};
-    use crate::{OpenOptions, db, ledger};
-    use souk_domain::ids::{AssetId, ExecutionId, KeyId, RequestId};
-    use souk_domain::money::Credits;
+    use crate::{OpenOptions, ledger};
+    use souk_domain::ids::{AssetId, KeyId, RequestId};
     use souk_domain::products::Product;
     use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Buying credits: through Stripe, by bank transfer, and with play money. Whatever is repeated or races, a top-up is credited once.
 
+mod disputes;
 mod events;
 mod under_way;
 

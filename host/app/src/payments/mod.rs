@@ -13,13 +13,15 @@ pub mod stripe;
 use souk_domain::actors::Actor;
 use souk_domain::ids::TopUpId;
 use souk_domain::time::{DAY, Timestamp};
+use souk_store::disputes::{self, Followed};
 use souk_store::idempotency::{self, KeptAnswer, Ticket};
 use souk_store::top_ups::{self, NewTopUp, TopUp, TopUpStatus};
 use souk_store::{StoreError, Write, payment_events};
 
 use crate::App;
 pub use provider::{
-    BeginError, Begun, Checkout, Event, EventError, News, Order, Payments, Provider,
+    BeginError, Begun, Checkout, Dispute, Event, EventError, News, Notice, Order, Payments,
+    Provider,
 };
 
 /// Why a top-up has not begun.
@@ -158,6 +160,10 @@ pub enum Received {
     Failed,
     /// It was settled by other money than this: nothing has changed, and staff must decide.
     PaidAgain,
+    /// What it had bought was taken back, as far as it was there.
+    TakenBack,
+    /// What was taken back is there again.
+    GivenBack,
     /// Known before, or about a payment that is not ours, or not final: nothing has changed.
     Nothing,
 }
@@ -178,8 +184,10 @@ pub async fn receive(
     body: &[u8],
 ) -> Result<Received, ReceiveError> {
     let now = app.clock.now();
-    let Some(event) = provider.read_event(signature, body, now)? else {
-        return Ok(Received::Nothing);
+    let event = match provider.read_event(signature, body, now)? {
+        Some(Notice::Payment(event)) => event,
+        Some(Notice::Dispute(dispute)) => return disputed(app, provider.name(), &dispute).await,
+        None => return Ok(Received::Nothing),
     };
     app.db.write(async |write| {
         let top_up = top_ups::find(write, &event.top_up).await?;
@@ -213,8 +221,10 @@ pub async fn receive(
             News::Paid { .. } => {
                 let settled = top_ups::settle(write, &top_up.id, &event.id, None, now).await?;
                 if settled.is_some() {
+                    paid(app, write, provider.name(), &event).await?;
                     Received::Settled
                 } else if is_settled_by(write, provider.name(), &event).await? {
+                    paid(app, write, provider.name(), &event).await?;
                     Received::Nothing
                 } else {
                     tracing::error!(
@@ -232,6 +242,88 @@ pub async fn receive(
         };
         Ok(received)
     }).await
+}
+
+/// A top-up was settled by this payment, which may have been taken back already.
+async fn paid(
+    app: &App,
+    write: &mut Write,
+    provider: &str,
+    event: &Event,
+) -> Result<(), StoreError> {
+    if let Some(payment) = &event.payment {
+        disputes::note_payment(write, provider, payment, Some(&event.top_up)).await?;
+        follow(app, write, provider, payment).await?;
+    }
+    Ok(())
+}
+
+/// A payment was taken back, or is there again.
+async fn disputed(app: &App, provider: &str, dispute: &Dispute) -> Result<Received, ReceiveError> {
+    app.db
+        .write(async |write| {
+            let payment = dispute.payment.as_str();
+            let Some(amount) = dispute.amount else {
+                if let Some(top_up) = disputes::of_payment(write, provider, payment).await? {
+                    tracing::error!(
+                        dispute = dispute.id, top_up = %top_up.id,
+                        "a dispute in another currency than US dollars; staff must decide"
+                    );
+                }
+                return Ok(Received::Nothing);
+            };
+            let told = disputes::Dispute {
+                provider,
+                id: &dispute.id,
+                payment,
+                amount,
+                is_won: dispute.is_won,
+            };
+            disputes::note(write, &told, app.clock.now()).await?;
+            Ok(follow(app, write, provider, payment).await?)
+        })
+        .await
+}
+
+/// Does what is to be done about a payment's disputes, and says so in the log.
+async fn follow(
+    app: &App,
+    write: &mut Write,
+    provider: &str,
+    payment: &str,
+) -> Result<Received, StoreError> {
+    let now = app.clock.now();
+    let mut received = Received::Nothing;
+    for done in disputes::follow(write, &app.teller, provider, payment, now).await? {
+        match done {
+            Followed::Taken {
+                company,
+                credits,
+                missing,
+            } => {
+                received = Received::TakenBack;
+                if missing.get() > 0 {
+                    tracing::error!(
+                        payment, %company, %credits, %missing,
+                        "a payment was taken back whose credits are spent; staff must decide"
+                    );
+                } else {
+                    tracing::warn!(payment, %company, %credits, "a payment was taken back, and its credits with it");
+                }
+            }
+            Followed::Returned { company, credits } => {
+                received = Received::GivenBack;
+                tracing::info!(payment, %company, %credits, "a dispute was won, and its credits are back");
+            }
+            Followed::Undecided { top_up, amount } => {
+                tracing::error!(
+                    payment, %top_up, %amount,
+                    "a dispute of another amount than whole credits of its top-up; staff must decide"
+                );
+            }
+        }
+    }
+    Ok(received)
 }
 
 /// Whether a top-up that is settled was so by the payment that `event` is about. Two events about one payment are usual; a payment on top of another one,

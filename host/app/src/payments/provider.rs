@@ -24,13 +24,13 @@ pub trait Provider: Send + Sync {
     /// Asks for the money of a top-up. Called again for the same one when the host died before it could write the answer down.
     fn begin<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Begun, BeginError>>;
 
-    /// Checks and reads what was sent to its webhook. `None`: an event that concerns no top-up.
+    /// Checks and reads what was sent to its webhook. `None`: an event that concerns no top-up and no payment.
     fn read_event(
         &self,
         _signature: Option<&str>,
         _body: &[u8],
         _now: Timestamp,
-    ) -> Result<Option<Event>, EventError> {
+    ) -> Result<Option<Notice>, EventError> {
         Err(EventError::SendsNone)
     }
 }
@@ -74,14 +74,35 @@ pub enum BeginError {
     Unavailable(String),
 }
 
+/// What a provider tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    Payment(Event),
+    Dispute(Dispute),
+}
+
+/// What a provider tells about a payment that its payer has had taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispute {
+    pub id: String,
+    /// The provider's name for the payment, as in [`Event::payment`].
+    pub payment: String,
+    /// In US dollars; `None` of another currency.
+    pub amount: Option<UsdCents>,
+    /// It is over, and the money is back. Else the money is away.
+    pub is_won: bool,
+}
+
 /// What a provider tells about a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub id: String,
     pub kind: String,
     pub top_up: TopUpId,
-    /// The provider's name for the payment.
+    /// The provider's name for what the payer was shown.
     pub reference: String,
+    /// The provider's name for the payment itself, where there is one yet: disputes go by it.
+    pub payment: Option<String>,
     pub news: News,
 }
 

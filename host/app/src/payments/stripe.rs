@@ -7,13 +7,16 @@ use futures_util::future::{BoxFuture, FutureExt};
 use hmac::{Hmac, KeyInit, Mac};
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 use sha2::Sha256;
 use souk_domain::ids::TopUpId;
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 
 use super::client::{Client, Response};
-use super::{BeginError, Begun, Checkout, Event, EventError, News, Order, Provider};
+use super::{
+    BeginError, Begun, Checkout, Dispute, Event, EventError, News, Notice, Order, Provider,
+};
 use crate::protected::AddressError;
 
 pub const BASE_URL: &str = "https://api.stripe.com";
@@ -81,12 +84,12 @@ impl Provider for Stripe {
         signature: Option<&str>,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Option<Event>, EventError> {
+    ) -> Result<Option<Notice>, EventError> {
         let signature = signature.ok_or(EventError::Signature("there is none"))?;
         verify(&self.webhook_secret, signature, body, now)?;
         let event: EventIn = serde_json::from_slice(body)
             .map_err(|error| EventError::Malformed(error.to_string()))?;
-        Ok(event.about_top_up())
+        Ok(event.notice())
     }
 }
 
@@ -206,8 +209,8 @@ struct EventIn {
 
 #[derive(Deserialize)]
 struct DataIn {
-    /// A Checkout session in the events that matter here, anything in others.
-    object: serde_json::Value,
+    /// A Checkout session or a dispute in the events that matter here, anything in others.
+    object: Value,
 }
 
 #[derive(Deserialize)]
@@ -217,9 +220,54 @@ struct PaidSession {
     payment_status: Option<String>,
     amount_total: Option<i64>,
     currency: Option<String>,
+    #[serde(default)]
+    payment_intent: Value,
+}
+
+#[derive(Deserialize)]
+struct DisputeIn {
+    id: String,
+    #[serde(default)]
+    payment_intent: Value,
+    amount: i64,
+    currency: String,
+    status: String,
+}
+
+/// Of something that is named, or shown whole.
+fn id_of(thing: &Value) -> Option<String> {
+    let id = thing.as_str().or_else(|| thing["id"].as_str());
+    id.map(str::to_owned)
+}
+
+impl DisputeIn {
+    /// By the state that it was in then, whichever event tells it: they come in no order.
+    fn read(self) -> Option<Dispute> {
+        let is_won = match self.status.as_str() {
+            "won" => true,
+            "needs_response" | "under_review" | "lost" => false,
+            // An inquiry (`warning_…`), or one that was kept away: the money is where it was.
+            _ => return None,
+        };
+        let is_dollars = self.currency == "usd" && self.amount > 0;
+        Some(Dispute {
+            id: self.id,
+            payment: id_of(&self.payment_intent)?,
+            amount: is_dollars.then(|| UsdCents::new(self.amount)),
+            is_won,
+        })
+    }
 }
 
 impl EventIn {
+    fn notice(self) -> Option<Notice> {
+        if self.kind.starts_with("charge.dispute.") {
+            let dispute: DisputeIn = serde_json::from_value(self.data.object).ok()?;
+            return dispute.read().map(Notice::Dispute);
+        }
+        self.about_top_up().map(Notice::Payment)
+    }
+
     fn about_top_up(self) -> Option<Event> {
         let topic = self.kind.strip_prefix("checkout.session.")?;
         let session: PaidSession = serde_json::from_value(self.data.object).ok()?;
@@ -247,6 +295,7 @@ impl EventIn {
             kind: self.kind,
             top_up,
             reference: session.id,
+            payment: id_of(&session.payment_intent),
             news,
         })
     }
@@ -309,6 +358,44 @@ mod tests {
         ] {
             assert!(check(malformed, b"{}").is_err(), "{malformed}");
         }
+    }
+
+    /// Money is away while a dispute is open and when it is lost, and back when it is won, whichever event says so; an inquiry moves none.
+    #[test]
+    fn a_dispute_is_what_its_state_says() {
+        let read = |status: &str, currency: &str, payment: Value| {
+            let event = serde_json::json!({
+                "id": "evt_1", "type": "charge.dispute.closed",
+                "data": {"object": {"id": "du_1", "amount": 2000, "currency": currency, "status": status, "payment_intent": payment}},
+            });
+            let event: EventIn = serde_json::from_value(event).unwrap();
+            match event.notice() {
+                Some(Notice::Dispute(dispute)) => {
+                    assert_eq!(
+                        (dispute.id.as_str(), dispute.payment.as_str()),
+                        ("du_1", "pi_1")
+                    );
+                    Some((dispute.is_won, dispute.amount.map(UsdCents::get)))
+                }
+                _ => None,
+            }
+        };
+        let named = || Value::from("pi_1");
+        for (status, is_won) in [
+            ("needs_response", Some(false)),
+            ("under_review", Some(false)),
+            ("lost", Some(false)),
+            ("won", Some(true)),
+            ("warning_needs_response", None),
+            ("warning_closed", None),
+        ] {
+            let expected = is_won.map(|is_won| (is_won, Some(2_000)));
+            assert_eq!(read(status, "usd", named()), expected, "{status}");
+        }
+        assert_eq!(read("lost", "eur", named()), Some((false, None)));
+        let whole = serde_json::json!({"id": "pi_1", "object": "payment_intent"});
+        assert_eq!(read("won", "usd", whole), Some((true, Some(2_000))));
+        assert_eq!(read("won", "usd", Value::Null), None);
     }
 
     /// A secret is not sent in the clear, except within the machine.

@@ -73,6 +73,11 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("idempotency", "kept answers"),
     ("kept_answers", "counts"),
     ("payment_events", "append only"),
+    ("payments", "append only, with their events"),
+    (
+        "disputes",
+        "providers tell them; what follows is noted by ledger::append",
+    ),
     ("alert_events", "append only, written by evaluations"),
     ("post_views", "counts"),
     (

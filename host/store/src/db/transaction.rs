@@ -87,6 +87,7 @@ impl Turn {
             shared,
             touched: Vec::new(),
             credited: Vec::new(),
+            ends: Vec::new(),
             stage: Stage::Before,
             asked: shared.then(Asked::now),
             is_lost: false,
@@ -176,6 +177,7 @@ pub struct Write {
     shared: bool,
     touched: Vec<(Topic, String)>,
     credited: Vec<(CompanyId, BalanceChange)>,
+    ends: Vec<Box<dyn FnOnce(bool) + Send>>,
     stage: Stage,
     /// When its connection was asked last, if a server answers.
     asked: Option<Arc<Asked>>,
@@ -239,6 +241,12 @@ impl Write {
             .push((buyer.clone(), BalanceChange::LowAt(credits)));
     }
 
+    /// Does this at the end of a commit, while nobody else writes to a store of this host's own: `true` of one that went well, `false` of one of which
+    /// nobody knows that. A transaction that is not committed drops it.
+    pub(crate) fn at_end(&mut self, then: impl FnOnce(bool) + Send + 'static) {
+        self.ends.push(Box::new(then));
+    }
+
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
     ///
     /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
@@ -249,7 +257,7 @@ impl Write {
 
     /// The same; where it fails, with what it touched: it may be committed later.
     pub(super) async fn try_commit(mut self) -> Result<(), Uncommitted> {
-        if self.touched.is_empty() && self.credited.is_empty() {
+        if self.touched.is_empty() && self.credited.is_empty() && self.ends.is_empty() {
             return Ok(self.finish().await?);
         }
         if self.shared && !self.touched.is_empty() {
@@ -264,6 +272,9 @@ impl Write {
         let committed = tokio::spawn(async move {
             let result = self.finish().await;
             let touched = std::mem::take(&mut self.touched);
+            for then in self.ends.drain(..) {
+                then(result.is_ok());
+            }
             match result {
                 Ok(()) => {
                     self.changes.announce_each(touched);

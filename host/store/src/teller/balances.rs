@@ -95,6 +95,18 @@ impl Balances {
         }
     }
 
+    /// Reserves as much of `most` as is there.
+    pub(super) fn reserve_most(&self, buyer: &CompanyId, most: Credits) -> Credits {
+        let mut by_buyer = self.by_buyer.lock();
+        let Some(kept) = by_buyer.get_mut(buyer) else {
+            return Credits::ZERO;
+        };
+        let there = kept.available().clamp(0, most.get());
+        let there = Credits::new(there).unwrap_or_default();
+        kept.held += there.get();
+        there
+    }
+
     /// Which of these charges are not covered by what their buyers have and hold: none, unless something here is wrong, and then it must
     /// not get into the books. Holds are only given back by those who have them, so what is covered now stays so until it is settled.
     pub(super) fn uncovered<'a>(
@@ -206,6 +218,25 @@ mod tests {
         let balances = Balances::of(&buyer, before);
         balances.settle(&buyer, credits(3));
         assert_eq!(balances.balance(&buyer), before);
+    }
+
+    /// Who takes what is there has no more than that, and nothing of what is held; a second time there is nothing left.
+    #[test]
+    fn no_more_is_reserved_than_is_there() {
+        let [buyer, stranger] = [(); 2].map(|()| CompanyId::generate());
+        let before = Balance {
+            posted: 10,
+            held: 7,
+        };
+        let balances = Balances::of(&buyer, before);
+        let most = |of: &CompanyId, most: i64| balances.reserve_most(of, credits(most)).get();
+        assert_eq!(most(&buyer, 2), 2);
+        assert_eq!(most(&buyer, 9), 1);
+        assert_eq!(most(&buyer, 9), 0);
+        assert_eq!(most(&stranger, 9), 0);
+        balances.settle(&buyer, credits(3));
+        let after = Balance { posted: 7, held: 7 };
+        assert_eq!(balances.balance(&buyer), after);
     }
 
     /// Charges of one buyer count together, those that are not covered take nothing from the others, and to ask changes nothing.
