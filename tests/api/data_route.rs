@@ -207,6 +207,12 @@ async fn a_large_page_is_charged_once_and_known_by_its_run() {
     let again = fetch(2, "small").await.expect(200);
     assert_eq!(small.body, again.body);
     assert_eq!(again.header("idempotency-replayed"), "true");
+    // What the first one said beside its body, too.
+    for name in ["etag", "link"] {
+        let first = small.header(name);
+        assert!(!first.is_empty(), "{name}");
+        assert_eq!(again.header(name), first);
+    }
     assert_eq!(buyer.balance().await, 94);
 
     // The seller's own run is free, so its answer is not kept.

@@ -450,6 +450,12 @@ fn replay(answer: KeptAnswer) -> Result<Response, Problem> {
     response
         .headers_mut()
         .insert(REPLAYED, HeaderValue::from_static("true"));
+    let lines = answer.headers.as_deref().unwrap_or_default().lines();
+    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+        let name = HeaderName::try_from(name).map_err(Problem::internal)?;
+        let value = HeaderValue::from_str(value).map_err(Problem::internal)?;
+        response.headers_mut().insert(name, value);
+    }
     if let Some(location) = answer.location {
         response.headers_mut().insert(
             header::LOCATION,
@@ -457,6 +463,17 @@ fn replay(answer: KeptAnswer) -> Result<Response, Problem> {
         );
     }
     Ok(response)
+}
+
+/// Headers of an answer as they are kept with it: a line for each.
+pub(crate) fn lines(headers: &HeaderMap) -> String {
+    let mut lines = String::new();
+    for (name, value) in headers {
+        if let Ok(value) = value.to_str() {
+            lines += &format!("{name}: {value}\n");
+        }
+    }
+    lines
 }
 
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {

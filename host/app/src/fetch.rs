@@ -44,6 +44,8 @@ pub struct Manner<'a> {
     pub head: &'static [u8],
     /// Whether the caller has the rows with this validator already: then they do not leave, and cost nothing.
     pub has: &'a (dyn Fn(&Told) -> bool + Sync),
+    /// What a retry is told beside the text that it is given.
+    pub beside: &'a (dyn Fn(&Told) -> String + Sync),
 }
 
 /// What is known of a page when its rows have come.
@@ -128,6 +130,9 @@ pub async fn fetch<T>(
     }
     if rows == 0 {
         run = run.found_nothing();
+    }
+    if run.keeps_answer && payer.ticket.is_some() {
+        run.headers = Some((manner.beside)(&told));
     }
     let names = names_bytes(manner.format, rows, statement.row_bytes);
     run.beside = names.map_err(|cause| run.fail(cause))?;

@@ -19,7 +19,7 @@ use crate::failure::{Cause, Failure};
 use crate::products::Sold;
 pub use crate::readers::{Readers, Unread};
 pub use crate::settle::Payer;
-use crate::settle::{self, Charge, Settled};
+use crate::settle::{self, Charge, Kept, Settled};
 
 /// Why a product is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,8 @@ pub(crate) struct Run<'a> {
     pub started: Instant,
     /// Its answer is a text that a retry can be given.
     pub keeps_answer: bool,
+    /// What that says beside the text.
+    pub headers: Option<String>,
     /// Bytes that its answer has beside those of its result: the names of fields, in each row.
     pub beside: usize,
     charge: Charge,
@@ -105,6 +107,7 @@ impl<'a> Run<'a> {
                 execution,
                 started,
                 keeps_answer: true,
+                headers: None,
                 beside: 0,
                 charge,
             }),
@@ -217,7 +220,11 @@ impl<'a> Run<'a> {
                 elapsed,
             )
         };
-        let kept = self.keeps_answer.then_some(body.as_slice());
+        let kept = Kept {
+            body: &body,
+            headers: self.headers.take(),
+        };
+        let kept = Some(kept).filter(|_| self.keeps_answer);
         let charge = self.charge.take();
         if let Some(booking) = settle::book(self.app, charge, payer, &ended, record, kept) {
             booking

@@ -299,7 +299,7 @@ pub(crate) async fn purchase(
     }
 }
 
-/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets: `body`, if that can be kept. `None`: it is booked.
+/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets: `kept`, if it can be. `None`: it is booked.
 ///
 /// What waits is boxed: an owner's run need not have room for it. Nor has it a record most times, which is made of what many requests share.
 pub(crate) fn book<'a>(
@@ -308,11 +308,11 @@ pub(crate) fn book<'a>(
     payer: &'a Payer<'_>,
     ended: &Ended<'_>,
     record: impl FnOnce() -> Run,
-    body: Option<&'a [u8]>,
+    kept: Option<Kept<'a>>,
 ) -> Option<Booking<'a>> {
     match (charge, payer.ticket) {
         (Charge::Held { hold, .. }, _) => {
-            Some(Box::pin(charge_for(app, hold, payer, record(), body)))
+            Some(Box::pin(charge_for(app, hold, payer, record(), kept)))
         }
         (Charge::Free { .. }, Some(ticket)) => {
             let run = record();
@@ -330,6 +330,13 @@ pub(crate) fn book<'a>(
     }
 }
 
+/// What is kept of an answer.
+pub(crate) struct Kept<'a> {
+    pub body: &'a [u8],
+    /// What stands beside it, as whoever answers has written it down.
+    pub headers: Option<String>,
+}
+
 /// A run that waits for the store.
 pub(crate) type Booking<'a> = Pin<Box<dyn Future<Output = Result<(), Cause>> + Send + 'a>>;
 
@@ -338,12 +345,14 @@ async fn charge_for(
     hold: Hold,
     payer: &Payer<'_>,
     run: Run,
-    body: Option<&[u8]>,
+    kept: Option<Kept<'_>>,
 ) -> Result<(), Cause> {
     let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
         ticket: ticket.clone(),
-        answer: match body {
-            Some(body) => KeptAnswer::of(200, None, body, Some(&run.id)),
+        answer: match kept {
+            Some(Kept { body, headers }) => {
+                KeptAnswer::of(200, None, body, Some(&run.id)).with_headers(headers)
+            }
             None => KeptAnswer::of_run(200, &run.id),
         },
         expires_at: payer.now.after(ANSWER_KEPT),

@@ -46,6 +46,8 @@ pub struct Ticket {
 pub struct KeptAnswer {
     pub status: i64,
     pub location: Option<String>,
+    /// Other headers, as whoever answers has written them down.
+    pub headers: Option<String>,
     /// `None`: it was larger than [`ANSWER_BYTES_MAX`], or no text.
     pub body: Option<String>,
     /// The run that made an answer that is not kept.
@@ -64,6 +66,7 @@ impl KeptAnswer {
         KeptAnswer {
             status: i64::from(status),
             location,
+            headers: None,
             body: is_kept.then(|| String::from_utf8_lossy(body).into_owned()),
             execution: execution.filter(|_| !is_kept).cloned(),
         }
@@ -74,14 +77,24 @@ impl KeptAnswer {
         KeptAnswer {
             status: i64::from(status),
             location: None,
+            headers: None,
             body: None,
             execution: Some(execution.clone()),
         }
     }
 
+    /// With these headers, where its body is kept.
+    pub fn with_headers(self, headers: Option<String>) -> KeptAnswer {
+        KeptAnswer {
+            headers: headers.filter(|_| self.body.is_some()),
+            ..self
+        }
+    }
+
     /// What its record takes.
     pub fn bytes(&self) -> i64 {
-        let texts = [&self.body, &self.location].into_iter().flatten();
+        let texts = [&self.body, &self.location, &self.headers];
+        let texts = texts.into_iter().flatten();
         let bytes: usize = texts.map(String::len).sum();
         RECORD_BYTES + i64::try_from(bytes).unwrap_or(i64::MAX / 2)
     }
@@ -148,7 +161,7 @@ pub async fn claim(
         };
     }
     let row = sqlx::query(
-        "SELECT fingerprint, status, location, body, execution_id
+        "SELECT fingerprint, status, location, headers, body, execution_id
          FROM idempotency
          WHERE company_id = $1 AND route = $2 AND idempotency_key = $3",
     )
@@ -169,6 +182,7 @@ pub async fn claim(
         Some(status) => Ok(Claim::Done(KeptAnswer {
             status,
             location: row.text_opt("location")?,
+            headers: row.text_opt("headers")?,
             body: row.text_opt("body")?,
             execution: row.id_opt("execution_id")?,
         })),
@@ -274,7 +288,7 @@ pub async fn complete(
 ) -> Result<bool, StoreError> {
     let completed = sqlx::query(
         "UPDATE idempotency
-         SET status = $1, location = $2, body = $3, execution_id = $4, expires_at = $5, bytes = $6
+         SET status = $1, location = $2, body = $3, execution_id = $4, expires_at = $5, bytes = $6, headers = $11
          WHERE company_id = $7 AND route = $8 AND idempotency_key = $9 AND ticket = $10 AND status IS NULL",
     )
     .bind(answer.status)
@@ -287,6 +301,7 @@ pub async fn complete(
     .bind(ticket.scope.route)
     .bind(&ticket.scope.key)
     .bind(&ticket.id)
+    .bind(answer.headers.as_deref())
     .execute(&mut **write)
     .await?;
     if completed.rows_affected() == 0 {

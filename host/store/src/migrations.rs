@@ -239,6 +239,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "disputes",
         include_str!("../migrations/0064_disputes.sql"),
     ),
+    (
+        65,
+        "kept headers",
+        include_str!("../migrations/0065_kept_headers.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -6,7 +6,7 @@ use super::shape::PageAnswer;
 use super::{max_credits, once, payer, refusal};
 use crate::data::{Address, Request, accept};
 use crate::describe::{Describe, Description, JSON};
-use crate::idempotency::Attempt;
+use crate::idempotency::{self, Attempt};
 use crate::refusals::{CONFLICT, NOT_ACCEPTABLE};
 use crate::schemas::{Schemas, schema};
 use crate::{ApiState, Caller, Problem, RawBody};
@@ -74,6 +74,14 @@ pub async fn page<T>(
             let has = |told: &Told| {
                 !known.0.is_empty() && known.has(Validator::of(format, told).as_bytes())
             };
+            let next_url = |told: &Told| {
+                let next = told.next.as_ref()?;
+                Some(wanted.link(&address.url(api.settings()), &next.cursor, told.limit))
+            };
+            let beside = |told: &Told| {
+                let headers = headers(format, told, next_url(told).as_deref());
+                idempotency::lines(&headers)
+            };
             let manner = Manner {
                 format,
                 head: match format {
@@ -81,12 +89,10 @@ pub async fn page<T>(
                     _ => b"",
                 },
                 has: &has,
+                beside: &beside,
             };
             let finish = |out: &mut Vec<u8>, told: &Told, about: &About<'_>| {
-                let next = told.next.as_ref();
-                let next_url = next.map(|next| {
-                    wanted.link(&address.url(api.settings()), &next.cursor, told.limit)
-                });
+                let next_url = next_url(told);
                 // Rows that the caller has do not leave, nor does what would stand around them.
                 let has_envelope = format == Format::Json && !out.is_empty();
                 if has_envelope {

@@ -13,8 +13,8 @@ use std::collections::HashSet;
 static KEEP_ANSWERS: Bulk = Bulk::new(
     "UPDATE idempotency
      SET status = v.column5, location = v.column6, body = v.column7, execution_id = v.column8, expires_at = v.column9,
-         bytes = v.column10",
-    10,
+         bytes = v.column10, headers = v.column11",
+    11,
     "WHERE idempotency.company_id = v.column1
        AND idempotency.route = v.column2
        AND idempotency.idempotency_key = v.column3
@@ -52,7 +52,8 @@ pub(super) async fn keep_answers(
                 .text(answer.and_then(|answer| answer.body.as_deref()))
                 .text(execution.map(ExecutionId::as_str))
                 .number(entry.map(|entry| entry.expires_at.micros()))
-                .number(answer.map(|answer| answer.bytes()));
+                .number(answer.map(|answer| answer.bytes()))
+                .text(answer.and_then(|answer| answer.headers.as_deref()));
         })
         .await?;
     let mut kept = HashSet::with_capacity(rows.len());
