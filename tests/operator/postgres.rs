@@ -143,7 +143,7 @@ async fn a_postgres_that_went_away_is_explained_in_the_log() {
 }
 
 /// A server that takes no writes, as a standby does, or one whose provider saves its disk: what has to be written is 503 until it does, and no fault of
-/// the host.
+/// the host, which says that it is not ready.
 #[tokio::test]
 async fn a_postgres_that_takes_no_writes_is_unavailable() {
     let cluster = PgCluster::start(&[]).await;
@@ -172,4 +172,26 @@ async fn a_postgres_that_takes_no_writes_is_unavailable() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     company.client.get(&company.path("")).await.expect(200);
+    let ready = async |expected: u16| {
+        let begun = Instant::now();
+        loop {
+            let answer = company.client.get("/readyz").await;
+            if answer.status == expected {
+                return answer;
+            }
+            assert!(begun.elapsed() < WELL_WITHIN, "{}", answer.body);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let said = ready(503).await;
+    let message = said.text("/error/message");
+    assert!(message.contains("takes no writes"), "{message}");
+    for statement in [
+        "SET default_transaction_read_only = off",
+        "ALTER SYSTEM RESET default_transaction_read_only",
+        "SELECT pg_reload_conf()",
+    ] {
+        operator.batch_execute(statement).await.expect(statement);
+    }
+    ready(200).await;
 }

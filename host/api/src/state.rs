@@ -64,7 +64,7 @@ struct Shared {
     limited: Vec<(&'static str, u32)>,
     unread: Unread,
     uploads: Arc<Uploads>,
-    /// When the store answered last: however many ask, it is asked once a second.
+    /// When the store answered last, and took writes: however many ask, it is asked once a second.
     answered: tokio::sync::Mutex<Option<Instant>>,
     /// One clone for each run that goes on without its client.
     detached: Arc<()>,
@@ -286,16 +286,16 @@ impl ApiState {
         self.0.uploads.bytes()
     }
 
-    /// Whether the store answers, as of a moment ago.
-    pub(crate) async fn store_answers(&self) -> Result<(), StoreError> {
+    /// Whether the store answers, and takes what is written (`false`: it does not), as of a moment ago.
+    pub(crate) async fn store_answers(&self) -> Result<bool, StoreError> {
         let mut answered = self.0.answered.lock().await;
         if answered.is_some_and(|at| at.elapsed() < ANSWER_HOLDS) {
-            return Ok(());
+            return Ok(true);
         }
         *answered = None;
-        self.db().ping().await?;
-        *answered = Some(Instant::now());
-        Ok(())
+        let takes_writes = self.db().takes_writes().await?;
+        *answered = takes_writes.then(Instant::now);
+        Ok(takes_writes)
     }
 
     /// The key with this digest, if it was seen lately. A transaction that changes it takes it out of the cache before its commit returns.

@@ -513,6 +513,14 @@ impl Db {
         Ok(())
     }
 
+    /// Whether the store, which answers, takes what is written. (A file that cannot be written to fails whoever writes.)
+    pub async fn takes_writes(&self) -> Result<bool, StoreError> {
+        match self.is_shared() {
+            true => postgres::takes_writes(&mut *self.read().await?).await,
+            false => self.ping().await.map(|()| true),
+        }
+    }
+
     /// Closes all connections; what is in flight finishes first, and what comes later is refused. Another process may then open the store.
     pub async fn close(&self) {
         self.inner.readers.close().await;

@@ -12,7 +12,7 @@ pub const HEALTHZ: Operation = Operation::get("healthz", "/healthz")
     .access(Access::Public);
 
 pub const READYZ: Operation = Operation::get("readyz", "/readyz")
-    .about("System", "Whether the host can serve: its store answers")
+    .about("System", "Whether the host can serve: its store answers, and takes what is written")
     .notes("503 `SERVICE_UNAVAILABLE` when it cannot, while it starts, and when it is about to stop: then requests are still served for a while, but no new clients should be sent here.")
     .access(Access::Public);
 
@@ -40,7 +40,13 @@ pub async fn readyz(State(api): State<ApiState>) -> Result<Data<Health>, Problem
         return Err(Problem::unavailable(why));
     }
     match tokio::time::timeout(STORE_ANSWERS_WITHIN, api.store_answers()).await {
-        Ok(Ok(())) => Ok(Data(OK)),
+        Ok(Ok(true)) => Ok(Data(OK)),
+        Ok(Ok(false)) => {
+            tracing::warn!(
+                "not ready: PostgreSQL takes no writes; it is a standby, or default_transaction_read_only is on"
+            );
+            Err(Problem::unavailable("the store takes no writes"))
+        }
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");
             Err(Problem::unavailable("the store does not answer"))

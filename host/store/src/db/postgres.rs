@@ -122,6 +122,13 @@ pub(crate) async fn server_clock(db: &mut AnyConnection) -> Result<Timestamp, St
     sqlx::query(now).fetch_one(db).await?.time("value")
 }
 
+/// `false` of a standby, and of a server whose transactions only read unless they say otherwise, as providers have it to save a disk.
+pub(super) async fn takes_writes(db: &mut AnyConnection) -> Result<bool, StoreError> {
+    let is_writable = "SELECT CAST(CASE current_setting('transaction_read_only') WHEN 'on' THEN 0 ELSE 1 END AS BIGINT) AS value";
+    let value = sqlx::query(is_writable).fetch_one(db).await?;
+    Ok(value.number("value")? == 1)
+}
+
 /// Whether it may be otherwise in a moment.
 fn is_passing(error: &sqlx::Error) -> bool {
     match error {
