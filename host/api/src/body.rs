@@ -18,6 +18,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, future, stream};
 use http::HeaderMap;
 use http::request::Parts;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -319,7 +320,20 @@ fn contradictions(parts: &Parts, bytes: &[u8]) -> Vec<FieldError> {
 /// A body of another kind than JSON, which the handler reads as a stream.
 pub struct Upload<M> {
     pub body: axum::body::Body,
+    /// For who is refused what they have sent whole.
+    pub lost: Lost,
     kind: PhantomData<fn() -> M>,
+}
+
+/// Why whoever sends an upload may not any more, once all of it has come: its body ends with an error, of which nobody but this knows what it was.
+#[derive(Clone, Default)]
+pub struct Lost(Arc<Mutex<Option<Problem>>>);
+
+impl Lost {
+    /// What an upload that failed is answered: that its sender may not any more, if that is why, else `other`.
+    pub fn or(&self, other: Problem) -> Problem {
+        self.0.lock().take().unwrap_or(other)
+    }
 }
 
 /// What is uploaded.
@@ -357,15 +371,21 @@ impl<M: Media> Argument for Upload<M> {
             }
         });
         let (state, headers) = (incoming.state.clone(), incoming.parts.headers.clone());
+        let lost = Lost::default();
+        let told = lost.clone();
         // An upload takes its time: who may not go on has sent nothing whole.
         let end = stream::once(async move {
             let still = after_body(&state, &headers, caller.as_ref()?).await;
-            still.err().map(|problem| Err(no_more(&problem)))
+            still.err().map(|problem| {
+                let error = no_more(&problem);
+                *told.0.lock() = Some(problem);
+                Err(error)
+            })
         });
         let body = paced.chain(end.filter_map(future::ready));
         let kind = PhantomData;
         let body = axum::body::Body::from_stream(body);
-        Ok(Upload { body, kind })
+        Ok(Upload { body, lost, kind })
     }
 }
 

@@ -83,17 +83,18 @@ pub async fn upload_connector(
     }
     let scope = scope(&caller);
     let activate = query.activate;
+    let (body, lost) = (upload.body.into_data_stream(), upload.lost);
     let info = connectors::upload(
         api.app(),
         &scope,
         (caller.named(), caller.is_staff()),
-        upload.body.into_data_stream(),
+        body,
         activate,
         // Its place among uploads, and a host that stops waits for it.
         (caller.clone(), api.detach()),
     )
     .await
-    .map_err(refusal(""))?;
+    .map_err(|error| lost.or(refusal("")(error)))?;
     let engines = connectors::Engines::load(api.app(), caller.company())
         .await
         .map_err(refusal(""))?;

@@ -63,7 +63,7 @@ pub async fn put_file(
         return Err(Problem::of(INVALID_REQUEST, message));
     }
     let company = caller.company();
-    let body = upload.body.into_data_stream();
+    let (body, lost) = (upload.body.into_data_stream(), upload.lost);
     // Its place among uploads, and a host that stops waits for it.
     let held = (caller.clone(), api.detach());
     let wanted = files::Upload {
@@ -73,7 +73,7 @@ pub async fn put_file(
     };
     let taken = files::put(api.app(), company, wanted, body, held)
         .await
-        .map_err(refusal(&name))?;
+        .map_err(|error| lost.or(refusal(&name)(error)))?;
     Ok(match taken.is_new {
         true => Either::This(Created {
             location: format!("/companies/{company}/files/{name}"),
