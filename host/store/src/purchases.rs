@@ -233,6 +233,28 @@ pub async fn lock(write: &mut Write, buyer: &CompanyId, id: &PurchaseId) -> Resu
     Ok(())
 }
 
+/// Keeps a product from being archived until this transaction ends: whoever buys it looks at what it is, and then writes.
+pub async fn hold_product(write: &mut Write, product: &str) -> Result<(), StoreError> {
+    if write.is_shared() {
+        sqlx::query("SELECT id FROM products WHERE id = $1 FOR SHARE")
+            .bind(product)
+            .fetch_optional(&mut **write)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Keeps everybody from buying a product until this transaction ends: its buyers are counted, and then it is archived.
+pub async fn close_product(write: &mut Write, product: &str) -> Result<(), StoreError> {
+    if write.is_shared() {
+        sqlx::query("SELECT id FROM products WHERE id = $1 FOR UPDATE")
+            .bind(product)
+            .fetch_optional(&mut **write)
+            .await?;
+    }
+    Ok(())
+}
+
 /// A purchase, whoever bought.
 pub async fn get_any(
     db: &mut AnyConnection,

@@ -207,9 +207,15 @@ fn statements(source: &str) -> (Vec<String>, Vec<String>) {
 
 /// Statements for PostgreSQL alone, which only code behind `is_shared` reaches.
 fn is_for_postgres(statement: &str) -> bool {
-    ["pg_", "FOR UPDATE", "clock_timestamp"]
-        .iter()
-        .any(|word| statement.contains(word))
+    [
+        "pg_",
+        "FOR UPDATE",
+        "FOR SHARE",
+        "clock_timestamp",
+        "current_setting",
+    ]
+    .iter()
+    .any(|word| statement.contains(word))
 }
 
 /// Statements for SQLite alone: of its own catalogue.

@@ -23,6 +23,7 @@ pub async fn archive<K: Kind>(
     wanted: &Wanted,
 ) -> Result<(), Problem> {
     let (company, to) = (caller.company(), ProductStatus::Archived);
+    purchases::close_product(write, id.as_ref()).await?;
     find(write, company, id).await?;
     let buyers = purchases::active_of_product(write, id.as_ref()).await?;
     if buyers > 0 && wanted.force != Some(true) {

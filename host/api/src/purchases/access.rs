@@ -63,6 +63,7 @@ pub(super) async fn regain(
         let key = key.map(|key| KeyOut::masked(&key, now));
         return Ok(Either::This(Data(PurchaseOut::of(&purchase, &beside, key))));
     }
+    purchases::hold_product(write, &purchase.product_id).await?;
     let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
     let found = products::get_any(write, &endpoint)
         .await?

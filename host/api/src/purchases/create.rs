@@ -52,6 +52,7 @@ pub async fn create_purchase(
     api.db()
         .write(async |write| {
             let unknown = || Problem::not_found("product", &body.product_id);
+            purchases::hold_product(write, &body.product_id).await?;
             let offer = marketplace::visible(write, caller.company(), &body.product_id, now)
                 .await?
                 .ok_or_else(unknown)?;

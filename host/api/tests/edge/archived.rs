@@ -41,6 +41,36 @@ async fn what_was_bought_is_archived_by_force_alone() {
     }
 }
 
+/// Who buys at the moment in which the seller archives has bought what the seller was told of, or nothing: on a PostgreSQL both may be at work at once.
+#[tokio::test]
+async fn nothing_is_bought_between_the_count_and_the_archive() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let mut buyers = Vec::new();
+    for number in 0..4 {
+        buyers.push(world.company(&format!("buyer-{number}")).await);
+    }
+    for buyer in &buyers {
+        let endpoint = world.endpoint(&acme).await;
+        let path = acme.path(&format!("/endpoints/{endpoint}"));
+        let (purchases, body) = (
+            buyer.path("/purchases"),
+            json!({"product_id": endpoint, "accept_terms": true}),
+        );
+        let (archived, bought) = tokio::join!(
+            world.delete(&acme.key, &path),
+            world.post(&buyer.key, &purchases, body)
+        );
+        match archived.status.as_u16() {
+            204 => bought.expect_error(404, "PRODUCT_NOT_FOUND"),
+            _ => {
+                archived.expect_error(409, "RESOURCE_IN_USE");
+                bought.expect(201)
+            }
+        };
+    }
+}
+
 /// What nobody has bought, or whose buyers have all cancelled, needs no force.
 #[tokio::test]
 async fn what_nobody_has_is_archived_at_once() {
