@@ -63,17 +63,32 @@ pub enum Command {
 }
 
 /// Of these names of variables those that are meant for this program and that nothing in it reads: misspelt, most likely.
-pub fn unread_variables(given: impl Iterator<Item = OsString>) -> Vec<String> {
+pub fn unread_variables(given: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
     let mut read = BTreeSet::new();
     note_variables(&Cli::command(), &mut read);
-    // Kubernetes tells each container of the services beside it, of one that is called souk, too.
-    let is_kubernetes = |name: &str| {
-        name.ends_with("_PORT") || name.contains("_PORT_") || name.contains("_SERVICE_")
-    };
-    let names = given.filter_map(|name| name.into_string().ok());
-    names
-        .filter(|name| name.starts_with("SOUK_") && !read.contains(name) && !is_kubernetes(name))
-        .collect()
+    let texts = given.filter_map(|(name, value)| {
+        let value = value.to_string_lossy().into_owned();
+        Some((name.into_string().ok()?, value))
+    });
+    let unread = texts.filter(|(name, value)| {
+        name.starts_with("SOUK_") && !read.contains(name) && !is_service_link(name, value)
+    });
+    unread.map(|(name, _)| name).collect()
+}
+
+/// Kubernetes tells each container of the services beside it, of one that is called souk, or souk-service, too, as Docker's links did: `…_SERVICE_HOST`,
+/// `…_SERVICE_PORT` and `…_SERVICE_PORT_HTTP` with a number, `…_PORT` with `tcp://…`, and `…_PORT_8080_TCP` with what may follow.
+fn is_service_link(name: &str, value: &str) -> bool {
+    let is_port = |text: &str| text.parse::<u16>().is_ok();
+    let of_service = name
+        .split_once("_SERVICE_PORT")
+        .is_some_and(|(_, rest)| (rest.is_empty() || rest.starts_with('_')) && is_port(value));
+    let mut of_ports = name.split("_PORT_").skip(1).map(|rest| rest.split('_'));
+    let of_port = of_ports.any(|mut words| {
+        words.next().is_some_and(is_port) && matches!(words.next(), Some("TCP" | "UDP" | "SCTP"))
+    });
+    let of_address = name.ends_with("_PORT") && value.contains("://");
+    name.ends_with("_SERVICE_HOST") || of_service || of_address || of_port
 }
 
 /// Those that a command and its own commands read.
@@ -115,15 +130,50 @@ mod tests {
     #[test]
     fn a_misspelt_variable_is_found() {
         let given = [
-            "SOUK_DATABASE_URI",
-            "SOUK_DATABASE_URL",
-            "SOUK_API_KEY",
-            "SOUK_SERVICE_HOST",
-            "SOUK_PORT_8080_TCP",
-            "PATH",
+            ("SOUK_DATABASE_URI", "postgres://db/souk"),
+            ("SOUK_DATABASE_URL", "postgres://db/souk"),
+            ("SOUK_API_KEY", "sk_service_x"),
+            ("SOUK_PORT", "8080"),
+            ("SOUK_LISTEN_PORT", "8080"),
+            ("SOUK_SERVICE_NAME", "souk"),
+            ("SOUK_SERVICE_PORTS", "8080"),
+            ("SOUK_PORT_HTTP", "8080"),
+            ("PATH", "/bin"),
         ];
-        let unread = unread_variables(given.into_iter().map(OsString::from));
-        assert_eq!(unread, ["SOUK_DATABASE_URI"]);
+        let told = [
+            "SOUK_DATABASE_URI",
+            "SOUK_PORT",
+            "SOUK_LISTEN_PORT",
+            "SOUK_SERVICE_NAME",
+            "SOUK_SERVICE_PORTS",
+            "SOUK_PORT_HTTP",
+        ];
+        let variables = given.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        assert_eq!(unread_variables(variables.into_iter()), told);
+    }
+
+    /// Services of Kubernetes that are called souk and souk-service, as each container beside them is told of them.
+    #[test]
+    fn what_kubernetes_tells_of_services_is_no_misspelt_variable() {
+        let mut given = Vec::new();
+        for service in ["SOUK", "SOUK_SERVICE"] {
+            for (name, value) in [
+                ("SERVICE_HOST", "10.0.0.11"),
+                ("SERVICE_PORT", "8080"),
+                ("SERVICE_PORT_HTTP", "8080"),
+                ("PORT", "tcp://10.0.0.11:8080"),
+                ("PORT_8080_TCP", "tcp://10.0.0.11:8080"),
+                ("PORT_8080_TCP_PROTO", "tcp"),
+                ("PORT_8080_TCP_PORT", "8080"),
+                ("PORT_8080_TCP_ADDR", "10.0.0.11"),
+                ("PORT_53_UDP", "udp://10.0.0.11:53"),
+            ] {
+                let name = format!("{service}_{name}");
+                given.push((OsString::from(name), OsString::from(value)));
+            }
+        }
+        let none: [String; 0] = [];
+        assert_eq!(unread_variables(given.into_iter()), none);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn block_on<F: Future<Output = Result<()>>>(
     private::keep_to_owner();
     c_heap::share();
     logs::start(&settings.log, settings.log_format)?;
-    let unread = cli::unread_variables(std::env::vars_os().map(|(name, _)| name));
+    let unread = cli::unread_variables(std::env::vars_os());
     if !unread.is_empty() {
         // Without values: one may be a secret.
         tracing::warn!(
