@@ -129,6 +129,29 @@ fn refused(answer: Answer, fault_code: &str) {
     );
 }
 
+/// A bucket that is not there, and a key that is wrong, are told when a host starts, and not by whoever uploads first; where all is well nothing is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_object_store_is_told_at_the_start() {
+    const TOLD: &str = "the object store cannot be used";
+    let s3 = S3::start().await;
+    let elsewhere = s3.url().replace("s3://souk/", "s3://nobodys/");
+    for (name, value) in [
+        ("SOUK_FILES_URL", elsewhere.as_str()),
+        ("SOUK_FILES_SECRET_ACCESS_KEY", "wrong"),
+    ] {
+        let host = s3.used_by(TestHost::builder()).env(name, value);
+        let host = host.start().await;
+        wait_for(name, || host.log().contains(TOLD)).await;
+    }
+    let host = s3.used_by(TestHost::builder()).start().await;
+    let seller = host.company("seller").await;
+    let file = seller.path("/files/a.db");
+    let bytes = b"a file".to_vec();
+    seller.client.put_bytes(&file, bytes).await.expect(201);
+    let log = host.log();
+    assert!(!log.contains(TOLD), "{log}");
+}
+
 /// What is uploaded through one host is served by the other, in pieces, fetched once for all who ask at once; so is what replaces it. What no
 /// file names any more is deleted in the object store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,6 +27,8 @@ use super::quota::FILE_BYTES_MAX;
 use super::uploads::{Sink, blocking};
 use crate::lines::Lines;
 
+/// Below the prefix, and never there.
+const NOTHING: &str = "nothing";
 /// S3 takes parts of 5 MiB and more, at most 10,000 of them: the largest file has 128.
 const PIECE_BYTES: u64 = 8 << 20;
 const _: () = assert!(FILE_BYTES_MAX / PIECE_BYTES < 10_000);
@@ -195,6 +197,19 @@ impl Objects {
     /// Of the object, in bytes.
     pub async fn size(&self, company: &str, upload: &str) -> Result<u64, ObjectError> {
         Ok(self.store.head(&self.path(company, upload)).await?.size)
+    }
+
+    /// Whether it does what it is asked, with these keys: it deletes what is not there.
+    pub(super) async fn probe(&self) -> Result<(), ObjectError> {
+        match self.store.delete(&self.prefix.clone().join(NOTHING)).await {
+            // Of an object that is not there it is well that it is not there, of a bucket it is not.
+            Err(error @ object_store::Error::NotFound { .. })
+                if !error.to_string().contains("NoSuchBucket") =>
+            {
+                Ok(())
+            }
+            deleted => deleted.map_err(not_taken),
+        }
     }
 
     /// One that is not there is deleted already.

@@ -42,6 +42,7 @@ pub async fn start(app: &App) -> Result<Option<Background>, StoreError> {
     let Some(shared) = &app.shared_files else {
         return Ok(None);
     };
+    tokio::spawn(tell(shared.clone()));
     let kind = Upkeep {
         app: app.clone(),
         shared: shared.clone(),
@@ -49,6 +50,16 @@ pub async fn start(app: &App) -> Result<Option<Background>, StoreError> {
     leases::start(app, kind, Arc::new(Notify::new()))
         .await
         .map(Some)
+}
+
+/// Says in the log if the object store cannot be used: else a wrong bucket or key is found out by the first who uploads a file, or needs one.
+async fn tell(shared: Arc<SharedFiles>) {
+    if let Err(error) = shared.objects().probe().await {
+        tracing::error!(
+            store = shared.name(), %error,
+            "the object store cannot be used, and files cannot be uploaded until it can: is it there, and are --files-url and its keys right?"
+        );
+    }
 }
 
 #[derive(Clone)]
