@@ -405,7 +405,7 @@ pub async fn deactivate_of_endpoint(
 ) -> Result<(), StoreError> {
     let deactivated = sqlx::query(
         "UPDATE api_keys
-         SET deactivated_at = $2, revoked_by = CASE WHEN company_id = $6 THEN $3 ELSE CAST($7 AS TEXT) END, revocation_reason = $4, reason_code = $5,
+         SET deactivated_at = $2, revoked_by = CASE WHEN company_id = $6 THEN CAST($3 AS TEXT) ELSE CAST($7 AS TEXT) END, revocation_reason = $4, reason_code = $5,
              updated_at = $2
          WHERE endpoint_id = $1 AND (deactivated_at IS NULL OR deactivated_at > $2)
          RETURNING id, company_id",
