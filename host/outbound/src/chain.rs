@@ -35,34 +35,59 @@ impl Chain {
     }
 }
 
-/// How many of the authorities that a server shows are looked at, and how many of them under one name. Every way from one to the next is tried, at once, and a
-/// handshake has room for 400 of them, of which each may lead to 80: that took twenty seconds of the thread. Servers show one or two; twice under one name
-/// what two others have signed.
+/// How many of the authorities that a server shows are looked at, and how many of them under one name at once. Every way from one to the next is tried, at once,
+/// and a handshake has room for 400 of them, of which each may lead to 80: that took twenty seconds of the thread. Servers show one or two; twice under one name
+/// what two others have signed; three times and more, if they leave former ones there, what was renewed again and again.
 const AUTHORITIES: usize = 16;
 const OF_ONE_NAME: usize = 2;
+/// How often is looked, each time at others of a name. The sixteenth of one name is found so, and of three names the fourth of each.
+const LOOKS: usize = 8;
 
-/// Those that are looked at, in the server's order.
-fn looked_at<'a>(shown: &[CertificateDer<'a>]) -> Vec<CertificateDer<'a>> {
-    let mut kept: Vec<CertificateDer<'a>> = Vec::new();
+/// What a server shows, in its order, by name.
+fn by_name<'s, 'a>(shown: &'s [CertificateDer<'a>]) -> Vec<Vec<&'s CertificateDer<'a>>> {
+    let mut by_name: Vec<Vec<&CertificateDer<'a>>> = Vec::new();
     let mut named = RootCertStore::empty();
+    // Of each in `named`.
+    let mut places: Vec<usize> = Vec::new();
     for authority in shown {
-        if kept.len() == AUTHORITIES {
+        if places.len() == AUTHORITIES {
             break;
         }
         // One that cannot be read leads nowhere.
-        if kept.contains(authority) || named.add(authority.clone()).is_err() {
+        let is_known = by_name.iter().flatten().any(|known| *known == authority);
+        if is_known || named.add(authority.clone()).is_err() {
             continue;
         }
         let Some((this, others)) = named.roots.split_last() else {
             continue;
         };
-        let namesakes = others.iter().filter(|other| other.subject == this.subject);
-        match namesakes.count() < OF_ONE_NAME {
-            true => kept.push(authority.clone()),
-            false => drop(named.roots.pop()),
+        let namesake = others
+            .iter()
+            .position(|other| other.subject == this.subject);
+        let place = namesake.map_or(by_name.len(), |other| places[other]);
+        if place == by_name.len() {
+            by_name.push(Vec::new());
         }
+        by_name[place].push(authority);
+        places.push(place);
     }
-    kept
+    by_name
+}
+
+/// Those that are looked at together, for the `look`th time. `None`: all have been.
+fn looked_at<'a>(
+    by_name: &[Vec<&CertificateDer<'a>>],
+    look: usize,
+) -> Option<Vec<CertificateDer<'a>>> {
+    let (mut together, mut others) = (Vec::new(), look);
+    for namesakes in by_name {
+        let turns = namesakes.len().div_ceil(OF_ONE_NAME);
+        let first = others % turns * OF_ONE_NAME;
+        others /= turns;
+        let turn = namesakes.iter().skip(first).take(OF_ONE_NAME);
+        together.extend(turn.copied().cloned());
+    }
+    (others == 0).then_some(together)
 }
 
 /// How many signatures of one chain are checked with keys of up to 2048 bits of RSA, which databases make for authorities of their own, many under one name: each
@@ -146,18 +171,33 @@ impl ServerCertVerifier for Chain {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         use rustls::{CertificateError, Error};
-        let intermediates = looked_at(intermediates);
+        let by_name = by_name(intermediates);
+        let looks = (0..LOOKS).map_while(|look| looked_at(&by_name, look));
         SIGNATURES_LEFT.set(SIGNATURES);
-        match self
-            .authorities
-            .verify_server_cert(certificate, &intermediates, name, ocsp, now)
-        {
-            // The name is looked at last: everything else has passed.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.is_any_name => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
+        let mut refused = None;
+        for intermediates in looks {
+            match self
+                .authorities
+                .verify_server_cert(certificate, &intermediates, name, ocsp, now)
+            {
+                // The name is looked at last: everything else has passed.
+                Err(
+                    error @ Error::InvalidCertificate(
+                        CertificateError::NotValidForName
+                        | CertificateError::NotValidForNameContext { .. },
+                    ),
+                ) => {
+                    return match self.is_any_name {
+                        true => Ok(ServerCertVerified::assertion()),
+                        false => Err(error),
+                    };
+                }
+                // What is said of those that the server shows first.
+                Err(error) => refused = refused.or(Some(error)),
+                verified => return verified,
+            }
         }
+        Err(refused.unwrap_or(CertificateError::UnknownIssuer.into()))
     }
 
     fn verify_tls12_signature(

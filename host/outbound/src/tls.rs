@@ -316,8 +316,9 @@ mod tests {
         assert!(Trust::new(TlsMode::Disable, None).unwrap().is_none());
     }
 
-    /// What a server shows beside its own certificate may be the whole way to the authority, and more; of very many, and of many under one name, the first are
-    /// looked at. As many as a handshake has room for, each of which any of 25 others may have signed, hold nobody up.
+    /// What a server shows beside its own certificate may be the whole way to the authority, and more, also what its authority was before it was renewed; of very
+    /// many the first are looked at, and of those under one name as many as signatures are checked. As many as a handshake has room for, each of which any of 25
+    /// others may have signed, hold nobody up.
     #[tokio::test]
     async fn few_authorities_are_looked_at() {
         let root = Ca::named("the root");
@@ -330,6 +331,7 @@ mod tests {
         };
         let namesakes =
             |count: usize| -> Vec<Ca> { (0..count).map(|_| Ca::named("low")).collect() };
+        let former = |count: usize| -> Vec<Ca> { (0..count).map(|_| middle.over("low")).collect() };
         let maze = (0..125).map(|number| {
             let step = number % 5;
             let above = match step {
@@ -346,7 +348,12 @@ mod tests {
             (strangers(14), true),
             (strangers(15), false),
             (namesakes(1), true),
-            (namesakes(2), false),
+            (namesakes(2), true),
+            (namesakes(14), true),
+            (namesakes(15), false),
+            (former(2), true),
+            (former(4), true),
+            (former(5), false),
             (maze.collect(), false),
         ] {
             let shown = before.iter().chain([&low, &middle]);
