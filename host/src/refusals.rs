@@ -46,8 +46,8 @@ impl Wire {
         attempt: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         match &attempt {
-            Poll::Ready(Ok(written)) => self.turns.sent(*written),
-            _ => self.turns.over(),
+            Poll::Ready(Ok(written)) => self.turns.goes_on(*written),
+            _ => self.turns.ends(),
         }
         self.taking.watch(context, &self.stream, attempt)
     }
@@ -99,7 +99,7 @@ impl AsyncWrite for Wire {
     /// Asked for when everything is written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.taking.done();
-        self.turns.over();
+        self.turns.ends();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

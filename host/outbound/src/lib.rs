@@ -20,6 +20,7 @@ mod stream;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod turn;
 
 pub use client::{Client, Clients};
 pub use connect::{Answer, Bounds, Reach};
@@ -30,3 +31,4 @@ pub use host_client::{Counts, HostClient, Peak, WeakHostClient};
 pub use lookups::Lookups;
 pub use stream::Stream;
 pub use tls::{Handshake, Records, TlsMode, Trust, protect, protect_as};
+pub use turn::Turn;

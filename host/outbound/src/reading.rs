@@ -4,10 +4,11 @@
 //! a fast network brings is a second of a thread that serves others. Knows no HTTP.
 
 use std::{
-    pin::Pin,
     sync::atomic::{AtomicUsize, Ordering},
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
+
+use crate::Turn;
 
 /// Others on this thread have their turn after so much: about a millisecond of the shortest heads that there are.
 const STRETCH_BYTES: usize = 64 << 10;
@@ -20,42 +21,24 @@ const NOBODY: usize = usize::MAX;
 
 /// What a connection has read at a stretch.
 #[derive(Default)]
-pub(crate) struct Stretch {
-    bytes: usize,
-    /// Others have their turn.
-    others: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
+pub(crate) struct Stretch(Turn<STRETCH_BYTES>);
 
 impl Stretch {
     /// How many bytes may be read now.
     #[inline]
     pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
-        if self.bytes >= STRETCH_BYTES {
-            ready!(self.poll_others(cx));
-        }
-        Poll::Ready(STRETCH_BYTES - self.bytes)
-    }
-
-    /// Tokio's own way to yield: whatever has become ready meanwhile comes first, also what only the kernel knows of.
-    #[cold]
-    fn poll_others(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let others = self
-            .others
-            .get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
-        ready!(others.as_mut().poll(cx));
-        *self = Stretch::default();
-        Poll::Ready(())
+        self.0.poll_room(cx)
     }
 
     #[inline]
     pub fn goes_on(&mut self, bytes: usize) {
-        self.bytes += bytes.max(READ_COST);
+        self.0.goes_on(bytes.max(READ_COST));
     }
 
-    /// There is nothing to read: others have their turn anyway.
+    /// There is nothing to read.
     #[inline]
     pub fn ends(&mut self) {
-        self.bytes = 0;
+        self.0.ends();
     }
 }
 
