@@ -12,7 +12,10 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response, Uri};
+use http::{
+    HeaderMap, Request, Response, Uri,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+};
 use http_body_util::{BodyExt, Full};
 use hyper::{
     body::{Body as _, Incoming},
@@ -199,7 +202,7 @@ impl<A: Account> Kept<A> {
         let (head, body) = response.into_parts();
         let body = read(body, body_bytes_max, counts).await;
         // Read to its end, so that the connection is at a message's border.
-        if body.is_ok() {
+        if body.is_ok() && !has_two_lengths(&head.headers) {
             self.keep(used);
         }
         Ok(Answer { head, body })
@@ -303,6 +306,12 @@ impl<A: Account> Lends<A::Place> for Kept<A> {
             }
         }
     }
+}
+
+/// What says so is read in chunks, whatever else it says (RFC 9112, 6.3). Whatever lies between may have gone by the other length, and have for the next
+/// answer what follows by that one.
+fn has_two_lengths(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH)
 }
 
 /// Ends when no more are kept than may stay, or nobody has them.

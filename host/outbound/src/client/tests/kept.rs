@@ -19,6 +19,22 @@ async fn a_connection_is_kept_for_the_next_request() {
     }
 }
 
+/// An answer that says in two ways how long it is is read in chunks, and is the last one of its connection: whatever lies between may have read it otherwise.
+#[tokio::test]
+async fn an_answer_of_two_lengths_is_a_connections_last() {
+    const BOTH: &str = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    let server = Server::start(BOTH).await;
+    let url = server.url("http", "127.0.0.1");
+    let host = url.parse().unwrap();
+    let client = Either::One(HostClient::new(host, reach(loopback()), BOUNDS, NO_PEAK));
+    for number in 1..4 {
+        let answer = client.get(&url, AMPLE).await.unwrap();
+        assert_eq!(&answer.body.unwrap()[..], b"{}");
+        assert_eq!(server.accepted(), number);
+    }
+    server.wait_open(0).await;
+}
+
 /// Of many requests at once, as many connections are kept as may be.
 #[tokio::test]
 async fn kept_connections_are_bounded_per_host() {
