@@ -266,6 +266,7 @@ async fn bad_webhooks_are_refused() {
         ("https://169.254.169.254/latest/meta-data", "UNSAFE_URL"),
         ("https://[::1]/", "UNSAFE_URL"),
         ("http://1.1.1.1/x", "UNSAFE_URL"),
+        ("http://no-such-name.invalid/x", "VALIDATION_ERROR"),
         ("ftp://1.1.1.1/x", "VALIDATION_ERROR"),
         ("https://user:word@1.1.1.1/x", "VALIDATION_ERROR"),
         ("nothing", "VALIDATION_ERROR"),

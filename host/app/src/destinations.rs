@@ -10,39 +10,40 @@ const LOOKUP_MAX: Duration = Duration::from_secs(3);
 /// What is said of an address without TLS.
 const NOT_NAMED: &str = "must be an https:// address; http:// is for addresses that the operator has named (--allow-network)";
 
-/// Why nothing is sent now to an address without TLS that was saved.
+/// What is said of one, besides, whose name is not known.
+const NOT_KNOWN: &str = "an http:// address is for what the operator has named (--allow-network), so that its name has to be known: correct it, try again when it is, or use https://";
+
+/// Why nothing is sent there now.
 #[derive(Debug)]
 pub(crate) enum Withheld {
-    /// It leads elsewhere than to what the operator has named.
+    /// It leads where nothing is sent.
     Unsafe(String),
     /// Nobody says where it leads, which may pass.
     Unknown(String),
 }
 
 /// Whether something of a company's may be sent there, as far as that can be told before. Says why not.
-pub(crate) async fn judge(egress: &EgressPolicy, url: &Url) -> Result<(), String> {
-    let is_protected = url.scheme() == "https";
-    let policy = match is_protected {
-        true => egress.clone(),
-        false => plain(egress),
-    };
-    match look(&policy, url).await {
-        Ok(()) => Ok(()),
-        Err(error) if is_protected && error.kind == ErrorKind::EgressRefused => Err(error.message),
+pub(crate) async fn judge(egress: &EgressPolicy, url: &Url) -> Result<(), Withheld> {
+    if url.scheme() != "https" {
+        return judge_plain(egress, url).await;
+    }
+    match look(egress, url).await {
+        Err(error) if error.kind == ErrorKind::EgressRefused => {
+            Err(Withheld::Unsafe(error.message))
+        }
         // A name that is not known yet, or whose server is down, may be there when there is something to say.
-        Err(_) if is_protected => Ok(()),
-        Err(_) => Err(NOT_NAMED.to_owned()),
+        _ => Ok(()),
     }
 }
 
-/// The same of an address without TLS that was saved, before something is sent there: its name may lead elsewhere by now.
-pub(crate) async fn judge_again(egress: &EgressPolicy, url: &Url) -> Result<(), Withheld> {
+/// The same of an address without TLS, also of one that was saved before something is sent there: its name may lead elsewhere by now.
+pub(crate) async fn judge_plain(egress: &EgressPolicy, url: &Url) -> Result<(), Withheld> {
     match look(&plain(egress), url).await {
         Ok(()) => Ok(()),
         Err(error) if error.kind == ErrorKind::EgressRefused => {
             Err(Withheld::Unsafe(NOT_NAMED.to_owned()))
         }
-        Err(error) => Err(Withheld::Unknown(error.message)),
+        Err(error) => Err(Withheld::Unknown(format!("{}; {NOT_KNOWN}", error.message))),
     }
 }
 
@@ -66,7 +67,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_known_may_pass() {
         let named = EgressPolicy::public_only().allow_network("127.0.0.0/8".parse().unwrap());
-        let judged = async |url: &str| judge_again(&named, &Url::parse(url).unwrap()).await;
+        let judged = async |url: &str| judge_plain(&named, &Url::parse(url).unwrap()).await;
         assert!(judged("http://127.0.0.1:9/x").await.is_ok());
         let elsewhere = judged("http://1.1.1.1/x").await;
         assert!(
@@ -74,6 +75,12 @@ mod tests {
             "{elsewhere:?}"
         );
         let unknown = judged("http://no-such-name.invalid/").await;
-        assert!(matches!(unknown, Err(Withheld::Unknown(_))), "{unknown:?}");
+        let Err(Withheld::Unknown(message)) = &unknown else {
+            panic!("{unknown:?}");
+        };
+        assert!(
+            message.starts_with("no-such-name.invalid cannot be resolved: "),
+            "{message}"
+        );
     }
 }

@@ -58,7 +58,7 @@ async fn what_is_no_integration_is_refused() {
     let at = |base_url: &str| json!({"platform": "webhook", "name": "x", "config": {"base_url": base_url}, "credentials": {"secret": WEBHOOK_SECRET}});
     for unsafe_url in [
         "https://10.0.0.1",
-        "http://example.com",
+        "http://1.1.1.1",
         "https://169.254.169.254/latest",
         "https://[::1]:1",
         "https://0x0a.1",
@@ -71,6 +71,13 @@ async fn what_is_no_integration_is_refused() {
         let tested = client.post(&format!("{path}/test"), at(unsafe_url)).await;
         tested.expect_error(400, "UNSAFE_URL");
     }
+    let unknown = client
+        .post(&path, at("http://no-such-name.invalid"))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(fields(&unknown), ["config.base_url"]);
+    let said = unknown.text("/error/message");
+    assert!(said.contains("cannot be resolved"), "{said}");
 
     let id = author.webhook(&platform.base_url()).await;
     let one = format!("{path}/{id}");

@@ -28,9 +28,13 @@ fn refusal(id: &str) -> impl Fn(IntegrationError) -> Problem {
     move |error| match error {
         IntegrationError::NotFound => Problem::not_found("integration", id),
         IntegrationError::Invalid(errors) => Problem::fields(VALIDATION_ERROR, errors),
-        IntegrationError::UnsafeAddress(message) | IntegrationError::UnknownAddress(message) => {
+        IntegrationError::UnsafeAddress(message) => {
             let error = FieldError::new("config.base_url", "unsafe", message);
             Problem::fields(UNSAFE_URL, vec![error])
+        }
+        IntegrationError::UnknownAddress(message) => {
+            let error = FieldError::new("config.base_url", "unknown", message);
+            Problem::fields(VALIDATION_ERROR, vec![error])
         }
         IntegrationError::TooMany => Problem::of(
             CONFLICT,

@@ -147,6 +147,10 @@ fn refuse(error: WebhookError) -> Problem {
         WebhookError::Unsafe(message) => {
             Problem::fields(UNSAFE_URL, vec![FieldError::new("url", "unsafe", message)])
         }
+        WebhookError::Unknown(message) => Problem::fields(
+            VALIDATION_ERROR,
+            vec![FieldError::new("url", "unknown", message)],
+        ),
         WebhookError::TooMany => Problem::of(
             CONFLICT,
             format!("a company has at most {WEBHOOKS_MAX} webhooks: delete one first"),

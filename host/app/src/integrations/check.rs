@@ -37,13 +37,23 @@ pub async fn saved(
     id: &IntegrationId,
 ) -> Result<Report, IntegrationError> {
     let integration = get(app, company, id).await?;
-    let (source, credentials) = source(app, &integration).await?;
-    // Another id: no session that was opened with older settings may answer, and none is left over.
-    let fresh = Source {
-        connection: IntegrationId::generate().to_string(),
-        ..Source::clone(&source)
+    let began = Instant::now();
+    let report = match source(app, &integration).await {
+        Ok((source, credentials)) => {
+            // Another id: no session that was opened with older settings may answer, and none is left over.
+            let fresh = Source {
+                connection: IntegrationId::generate().to_string(),
+                ..Source::clone(&source)
+            };
+            run(app, fresh, &credentials).await
+        }
+        // As what is dialled and not found.
+        Err(IntegrationError::UnknownAddress(message)) => Report {
+            latency_ms: began.elapsed().as_millis() as u64,
+            result: Err(message.chars().take(ERROR_CHARS_MAX).collect()),
+        },
+        Err(error) => return Err(error),
     };
-    let report = run(app, fresh, &credentials).await;
     let (error, now) = (report.result.as_ref().err(), app.clock.now());
     app.db
         .write(async |write| {

@@ -12,7 +12,7 @@ use souk_store::integrations::Integration;
 use url::Url;
 
 use super::error::IntegrationError;
-use crate::destinations::{Withheld, judge, judge_again};
+use crate::destinations::{Withheld, judge, judge_plain};
 use crate::{App, connectors};
 
 /// An integration as a client sends it. A member that is absent is `None`.
@@ -184,18 +184,21 @@ fn stored(before: &Integration) -> Texts {
 
 /// Refuses an address that nothing is sent to; it is judged again whenever it is dialled.
 pub(super) async fn check_address(app: &App, base_url: &str) -> Result<(), IntegrationError> {
-    judge(&app.egress, &parsed(base_url)?)
-        .await
-        .map_err(IntegrationError::UnsafeAddress)
+    let judged = judge(&app.egress, &parsed(base_url)?).await;
+    judged.map_err(withheld)
 }
 
 /// The same of an address without TLS that was saved, before something is sent there.
 pub(super) async fn check_again(app: &App, base_url: &str) -> Result<(), IntegrationError> {
-    let judged = judge_again(&app.egress, &parsed(base_url)?).await;
-    judged.map_err(|withheld| match withheld {
+    let judged = judge_plain(&app.egress, &parsed(base_url)?).await;
+    judged.map_err(withheld)
+}
+
+fn withheld(withheld: Withheld) -> IntegrationError {
+    match withheld {
         Withheld::Unsafe(message) => IntegrationError::UnsafeAddress(message),
         Withheld::Unknown(message) => IntegrationError::UnknownAddress(message),
-    })
+    }
 }
 
 /// The rules have parsed it before.

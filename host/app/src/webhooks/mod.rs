@@ -16,7 +16,7 @@ use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
 
 use crate::App;
-use crate::destinations::judge;
+use crate::destinations::{Withheld, judge};
 pub use dispatch::start;
 pub use in_flight::InFlight;
 pub use signature::Secret;
@@ -38,6 +38,9 @@ pub enum WebhookError {
     /// The address is none that this host sends to.
     #[error("{0}")]
     Unsafe(String),
+    /// Nobody says at the moment where it leads.
+    #[error("{0}")]
+    Unknown(String),
     #[error("the company has as many webhooks as it may have")]
     TooMany,
     #[error(transparent)]
@@ -104,7 +107,12 @@ pub async fn check(app: &App, text: &str) -> Result<String, WebhookError> {
 
 async fn judged(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError> {
     let url = check_url(text)?;
-    judge(egress, &url).await.map_err(WebhookError::Unsafe)?;
+    judge(egress, &url)
+        .await
+        .map_err(|withheld| match withheld {
+            Withheld::Unsafe(message) => WebhookError::Unsafe(message),
+            Withheld::Unknown(message) => WebhookError::Unknown(message),
+        })?;
     Ok(url.into())
 }
 
@@ -143,6 +151,8 @@ mod tests {
         ] {
             let checked = judged(egress, url).await;
             assert_eq!(checked.is_ok(), allowed, "{url}: {checked:?}");
+            let is_unknown = matches!(checked, Err(WebhookError::Unknown(_)));
+            assert_eq!(is_unknown, url == "http://no-such-name.invalid/", "{url}");
         }
     }
 }
