@@ -18,7 +18,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use souk_tests::{Answer, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Answer, ClickHouse, Company, Databricks, DuckDb, MySql, PgCluster};
 
 use self::blocks::{Block, Refused};
 use self::spelling::{digits, records};
@@ -158,10 +158,10 @@ async fn what_sellers_write_for_duckdb_is_answered_to_the_last_digit() {
 
 #[tokio::test]
 async fn what_sellers_write_for_mariadb_is_answered_to_the_last_digit() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(&mariadb::schema(server));
     let seller = host().await.company(&unique("breadth")).await;
-    let connection = seller.mariadb(server, &database).await;
+    let connection = seller.mysql(server, &database).await;
     let before = mariadb::state(server, &database);
     let refused = mariadb::blocks(server, mariadb::REFUSED);
     let mut faults = refusals(&seller, &connection, &refused).await;

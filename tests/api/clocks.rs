@@ -2,7 +2,7 @@
 //! and that nothing claims a zone that nobody knows.
 
 use serde_json::{Value, json};
-use souk_tests::{Answer, Client, Company, MariaDb, PgCluster};
+use souk_tests::{Answer, Client, Company, MySql, PgCluster};
 
 use crate::formats::{Raw, Sold};
 use crate::pages::{ids, sqlite_file};
@@ -89,8 +89,8 @@ async fn feeds() -> Vec<Feed> {
         plain(place, "")
     });
     let sql = format!("SET time_zone = '+00:00'; {sql}");
-    let server = MariaDb::shared();
-    let mariadb = seller.mariadb(server, &server.database(&sql)).await;
+    let server = MySql::shared();
+    let mariadb = seller.mysql(server, &server.database(&sql)).await;
     let sql = table(("DATETIME", "TIME", "TIMESTAMP"), spelled);
     let sqlite = seller.sqlite("shifts.db", sqlite_file(&sql).await).await;
     let mut feeds = Vec::new();

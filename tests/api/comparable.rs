@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use souk_tests::{
-    Answer, Company, Databricks, DuckDb, MariaDb, PgCluster, SqlServer, Trino, sqlserver,
+    Answer, Company, Databricks, DuckDb, MySql, PgCluster, SqlServer, Trino, sqlserver,
 };
 
 use crate::pages::sqlite_file;
@@ -198,9 +198,9 @@ async fn what_postgres_cannot_compare_is_refused() {
 #[tokio::test]
 async fn what_other_sources_cannot_compare_is_refused() {
     let seller = host().await.company(&unique("goods")).await;
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let sql = "CREATE TABLE goods (id INT PRIMARY KEY, raw BLOB, name VARCHAR(9)); INSERT INTO goods VALUES (1, x'00ff', 'one')";
-    let mariadb = seller.mariadb(server, &server.database(sql)).await;
+    let mariadb = seller.mysql(server, &server.database(sql)).await;
     let sql = "CREATE TABLE goods (id INTEGER PRIMARY KEY, raw BLOB, doc JSON, name TEXT); INSERT INTO goods VALUES (1, x'00ff', '{}', 'one')";
     let sqlite = seller.sqlite("goods.db", sqlite_file(sql).await).await;
     let server = DuckDb::start();

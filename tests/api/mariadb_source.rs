@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use souk_tests::{Company, MariaDb, PgCluster};
+use souk_tests::{Company, MySql, PgCluster};
 
 use crate::exact::{wide_leaves, wide_table};
 use crate::paid_faults::Sale;
@@ -15,10 +15,10 @@ const LEAGUE: &str = "CREATE TABLE matches (id INT PRIMARY KEY, club VARCHAR(20)
         TIMESTAMP '2026-01-01 00:00:00' + INTERVAL seq MINUTE, JSON_OBJECT('n', seq) FROM seq_1_to_100";
 
 async fn seller() -> (Company, String, String) {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(LEAGUE);
     let seller = host().await.company(&unique("mariadb")).await;
-    let connection = seller.mariadb(server, &database).await;
+    let connection = seller.mysql(server, &database).await;
     (seller, connection, database)
 }
 
@@ -41,7 +41,7 @@ async fn a_seller_sells_from_mariadb() {
     assert_eq!(test.at("/data/success"), true, "{}", test.body);
     let path = format!("/connections/{connection}/schema");
     let schema = seller.client.get(&seller.path(&path)).await.expect(200);
-    let is_mysql = MariaDb::shared().is_mysql();
+    let is_mysql = MySql::shared().is_mysql();
     let unsigned = if is_mysql {
         "bigint unsigned"
     } else {
@@ -112,7 +112,7 @@ async fn two_hundred_columns_of_mariadb_leave() {
     let (seller, connection, database) = seller().await;
     let declared = ["BIGINT", "VARCHAR(20)", "DECIMAL(25, 5)"];
     let table = wide_table("wide", str::to_owned, declared);
-    MariaDb::shared().admin(&format!("USE {database}; {table}"));
+    MySql::shared().admin(&format!("USE {database}; {table}"));
     let table = json!({"schema": database, "table": "wide"});
     wide_leaves(&seller, &connection, table, str::to_owned, true).await;
 }
@@ -121,7 +121,7 @@ async fn two_hundred_columns_of_mariadb_leave() {
 #[tokio::test]
 async fn a_seller_is_told_what_is_wrong() {
     let (seller, connection, _) = seller().await;
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     for (change, code) in [
         (
             json!({"credentials": json!({"username": "souk", "password": "wrong"}).to_string()}),
@@ -148,7 +148,7 @@ async fn a_seller_is_told_what_is_wrong() {
 #[tokio::test]
 async fn a_port_of_another_database_is_told_soon() {
     let (seller, connection, _) = seller().await;
-    let (server, cluster) = (MariaDb::shared(), PgCluster::shared().await);
+    let (server, cluster) = (MySql::shared(), PgCluster::shared().await);
     let credentials = json!({"username": server.user, "password": server.password}).to_string();
     let path = seller.path(&format!("/connections/{connection}"));
     let change = json!({"credentials": credentials, "port": cluster.port});
@@ -168,7 +168,7 @@ async fn a_port_of_another_database_is_told_soon() {
 /// Whatever a statement looks like, the source refuses to be changed.
 #[tokio::test]
 async fn a_function_that_writes_is_refused_by_the_source() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let (seller, connection, database) = seller().await;
     server.admin(&format!(
         "USE {database};
@@ -194,7 +194,7 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
 /// for anything has none.
 #[tokio::test]
 async fn a_transaction_is_there_for_the_next_request() {
-    let server = MariaDb::start(&["--general-log", "--log-output=TABLE"]);
+    let server = MySql::start(&["--general-log", "--log-output=TABLE"]);
     let database = server.database(LEAGUE);
     let variable = server.read_only_variable();
     server.admin(&format!(
@@ -205,7 +205,7 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
 "
     ));
     let seller = host().await.company(&unique("mariadb")).await;
-    let connection = seller.mariadb(&server, &database).await;
+    let connection = seller.mysql(&server, &database).await;
     let mut assets = Vec::new();
     for sql in ["SELECT opens()", "SELECT sneak()"] {
         let asset = seller.asset(&connection, json!({"sql_logic": sql})).await;
@@ -263,7 +263,7 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
 /// What nobody waits for any more stops at the source, long before its time is over, and its session goes on.
 #[tokio::test]
 async fn an_abandoned_call_stops_at_the_source() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let (seller, connection, database) = seller().await;
     let slow = "SELECT COUNT(*) FROM matches a, matches b, matches c, matches d, matches e WHERE a.fee + b.fee + c.fee + d.fee + e.fee < 0";
     let asset = seller.asset(&connection, json!({"sql_logic": slow})).await;
@@ -305,7 +305,7 @@ async fn an_abandoned_call_stops_at_the_source() {
 /// buyer nothing; the next one is answered.
 #[tokio::test]
 async fn what_takes_too_long_stops_at_mariadb() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let (seller, connection, database) = seller().await;
     let path = seller.path(&format!("/connections/{connection}"));
     let patient = json!({"statement_timeout_ms": 60_000});

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use souk_tests::{Company, Databricks, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Company, Databricks, DuckDb, MySql, PgCluster};
 
 use crate::formats::{Raw, Sold};
 use crate::pages::{ids, sqlite_file};
@@ -98,7 +98,7 @@ const SINGLES: &str =
 #[tokio::test]
 async fn a_float_of_32_bits_is_found() {
     let seller = host().await.company(&unique("singles")).await;
-    let (cluster, server) = (PgCluster::shared().await, MariaDb::shared());
+    let (cluster, server) = (PgCluster::shared().await, MySql::shared());
     let endless = "CREATE TABLE t (id BIGINT PRIMARY KEY, v double precision); INSERT INTO t VALUES (1, 'Infinity'), (2, '-Infinity'), (3, 1), (4, 'NaN')";
     let connection = seller
         .postgres(cluster, &cluster.database(endless).await)
@@ -124,7 +124,7 @@ async fn a_float_of_32_bits_is_found() {
             .postgres(cluster, &cluster.database(&table("real")).await)
             .await,
         seller
-            .mariadb(server, &server.database(&table("FLOAT")))
+            .mysql(server, &server.database(&table("FLOAT")))
             .await,
         seller.duckdb(&duck, "singles").await,
     ];

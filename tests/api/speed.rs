@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::{
-    BigQuery, ClickHouse, Client, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake,
+    BigQuery, ClickHouse, Client, Company, Databricks, DuckDb, MySql, PgCluster, Snowflake,
     SqlServer, TestHost, Trino, files, sqlserver, thousand_tables,
 };
 use sqlx::any::AnyConnectOptions;
@@ -306,9 +306,9 @@ async fn catalogs_of_a_thousand_tables() {
     let connection = seller.postgres(cluster, &database).await;
     missed.extend(catalog(&seller, "PostgreSQL", &connection, "public").await);
 
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(&thousand_tables::mariadb());
-    let connection = seller.mariadb(server, &database).await;
+    let connection = seller.mysql(server, &database).await;
     missed.extend(catalog(&seller, "MariaDB", &connection, &database).await);
 
     let file = sqlite_file(&thousand_tables::sqlite()).await;

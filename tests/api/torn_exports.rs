@@ -6,7 +6,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::torn::{Ends, TornFront, TornWire};
-use souk_tests::{MariaDb, PgCluster, Trino, trino};
+use souk_tests::{MySql, PgCluster, Trino, trino};
 
 use crate::exports::ids;
 use crate::formats::{Raw, Sold};
@@ -219,7 +219,7 @@ async fn an_export_of_postgres_that_breaks_off_is_never_a_shorter_one() {
 /// So has MariaDB, of whose pages the rows before them are counted.
 #[tokio::test]
 async fn an_export_of_mariadb_that_breaks_off_is_never_a_shorter_one() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let Feed {
         rows,
         limit,

@@ -10,7 +10,7 @@ use souk_tests::seller_api::API_KEY;
 use souk_tests::tls::TestCa;
 use souk_tests::torn::{Ends, TornFront, TornWire};
 use souk_tests::{
-    BigQuery, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgBouncer, PgCluster, Snowflake,
+    BigQuery, ClickHouse, Company, Databricks, DuckDb, MySql, PgBouncer, PgCluster, Snowflake,
     SqlServer, Trino, databricks, duckdb, snowflake, sqlserver, trino,
 };
 
@@ -143,7 +143,7 @@ async fn a_torn_wire_behind_a_pooler_costs_the_buyer_nothing() {
 /// MariaDB, whose TLS begins behind the server's greeting.
 #[tokio::test]
 async fn a_torn_wire_of_mariadb_costs_the_buyer_nothing() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let credentials = json!({"username": server.user, "password": server.password});
     let fields = login(&credentials, &database, &server.ca_pem);

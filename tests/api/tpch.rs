@@ -12,7 +12,7 @@ use futures_util::{SinkExt as _, TryStreamExt as _};
 use rusqlite::types::ValueRef;
 use serde_json::json;
 use souk_tests::files::archive;
-use souk_tests::{Company, DuckDb, MariaDb, PgCluster};
+use souk_tests::{Company, DuckDb, MySql, PgCluster};
 
 use self::data::{INDEXES, TABLES, cells, rows};
 use crate::files_source::put_to_work;
@@ -212,7 +212,7 @@ async fn a_sqlite_file_answers_tpch_as_sqlite_does() {
 
 #[tokio::test]
 async fn mariadb_answers_tpch_to_the_last_digit() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let mut schema = String::new();
     for ((name, columns), rows) in TABLES.iter().zip(rows()) {
         let _ = writeln!(schema, "CREATE TABLE {name} ({columns});");
@@ -231,7 +231,7 @@ async fn mariadb_answers_tpch_to_the_last_digit() {
     );
     let database = server.database(&schema);
     let seller = host().await.company(&unique("tpch")).await;
-    let connection = seller.mariadb(server, &database).await;
+    let connection = seller.mysql(server, &database).await;
     let native = async |sql: &str| {
         // Each column a row of its own says what it is called.
         let text = server.admin(&format!("USE {database}; DROP TEMPORARY TABLE IF EXISTS told; CREATE TEMPORARY TABLE told AS SELECT * FROM ({sql}) AS t LIMIT 0; SHOW COLUMNS FROM told; SELECT '--'; {sql};"));

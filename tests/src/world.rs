@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::databricks::{self, Databricks};
 use crate::duckdb::{self, DuckDb};
 use crate::host::TestHost;
-use crate::mariadb::MariaDb;
+use crate::mysql::MySql;
 use crate::postgres::PgCluster;
 use crate::snowflake::{self, Snowflake};
 use crate::sqlserver::{self, SqlServer};
@@ -250,7 +250,7 @@ impl Company {
         .await
     }
 
-    pub async fn mariadb(&self, server: &MariaDb, database: &str) -> String {
+    pub async fn mysql(&self, server: &MySql, database: &str) -> String {
         let credentials = json!({"username": server.user, "password": server.password}).to_string();
         self.connection(
             "mysql",

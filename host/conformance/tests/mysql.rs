@@ -7,7 +7,7 @@ use std::time::Duration;
 use souk_conformance::{Place, Profile, Subject, options};
 use souk_outbound::TlsMode;
 use souk_sandbox::{Blame, Compiler, Fault, FaultKind, Limits, Query, Request};
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 use souk_tests::mysql_logins::{Asks, LoginServer, PASSWORD};
 use souk_tests::tls::TestCa;
 
@@ -80,7 +80,7 @@ async fn a_password_is_said_once() {
 /// without, and say of another one that it is wrong.
 #[tokio::test]
 async fn a_mariadb_is_shown_a_proof() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     if server.is_mysql() {
         return;
     }
@@ -97,7 +97,7 @@ async fn a_mariadb_is_shown_a_proof() {
 }
 
 /// Within TLS and without: who knows the password is let in, twice, since a server may remember it; of another one it is said that it is wrong.
-async fn logs_in(server: &MariaDb, database: &str, user: &str) {
+async fn logs_in(server: &MySql, database: &str, user: &str) {
     for tls in [TlsMode::Disable, TlsMode::VerifyFull] {
         let place = Place::Tcp {
             host: "127.0.0.1".to_owned(),
@@ -139,7 +139,7 @@ async fn logs_in(server: &MariaDb, database: &str, user: &str) {
 /// release has it turned on.
 #[tokio::test]
 async fn a_mysql_is_logged_in_to() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     if !server.is_mysql() {
         return;
     }
@@ -268,7 +268,7 @@ async fn modes_ask_for_what_they_say() {
 /// where only others are trusted it is not. `require` is within TLS whoever has signed, and `disable` is not.
 #[tokio::test]
 async fn a_real_server_proves_who_it_is() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let place = |tls: TlsMode, ca_pem: Option<&str>| Place::Tcp {
         host: "127.0.0.1".to_owned(),
@@ -362,7 +362,7 @@ async fn a_mysql_keeps_the_time() {
 /// statement is answered.
 #[tokio::test]
 async fn a_value_of_two_packets_fits_into_a_session() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let place = Place::Tcp {
         host: "127.0.0.1".to_owned(),

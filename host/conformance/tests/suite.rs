@@ -8,7 +8,7 @@ use std::path::Path;
 use souk_conformance::{Outcome, Place, Profile, Report, Subject, options};
 use souk_sandbox::Compiler;
 use souk_tests::tls::TestCa;
-use souk_tests::{MariaDb, PgBouncer, PgCluster, guests, seller_api};
+use souk_tests::{MySql, PgBouncer, PgCluster, guests, seller_api};
 use tempfile::TempDir;
 
 fn bundled(name: &str) -> &'static [u8] {
@@ -134,7 +134,7 @@ const POOLERS_MAX: usize = 3;
 /// MySQL's connector, against a real MariaDB, inside TLS and without it, where bytes can be spoilt.
 #[tokio::test]
 async fn mysql_conforms() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(
         "CREATE TABLE stock (id INT PRIMARY KEY, sku VARCHAR(20) NOT NULL, price DECIMAL(10,3), day DATE, at DATETIME(6), weight DOUBLE, sold BIT(1), total BIGINT UNSIGNED);
          INSERT INTO stock SELECT seq, CONCAT('sku ', CHAR(97 + seq % 26), seq), IF(seq % 5 > 0, seq * 1.005, NULL), DATE '2026-01-01' - INTERVAL seq DAY,

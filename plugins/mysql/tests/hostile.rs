@@ -8,7 +8,7 @@ use souk_sdk::{
     Command, Error, Event, Input, Limits, Machine, Query, Request, SchemaFilter, Settings, Step,
     Value,
 };
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
@@ -149,7 +149,7 @@ fn recorded(port: u16, settings: Settings) -> Vec<Vec<u8>> {
 
 /// The records of a server as it is, and of one that ends descriptions and rows with EOF.
 fn both_recorded(database: &str, settings: &Settings) -> [Vec<Vec<u8>>; 2] {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     server.count_in(database, &[SQL]);
     let records = [server.port, with_eof(server)].map(|port| recorded(port, settings.clone()));
     // Of five bytes, where an OK in its place has seven.
@@ -172,7 +172,7 @@ fn play(settings: &Settings, record: &[Vec<u8>]) {
 /// A server that asks for a file of its client's (`LOAD DATA LOCAL`) in the place of an answer is sent nothing, and loses the session.
 #[test]
 fn no_file_is_sent() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let settings = settings(&server.user, &server.password, &database);
     let asks = packet(b"\xfb/etc/passwd");
@@ -200,7 +200,7 @@ fn no_file_is_sent() {
 /// Bytes flipped, cut out and doubled, thousands of ways.
 #[test]
 fn no_answer_makes_it_panic() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let settings = settings(&server.user, &server.password, &database);
     let records = both_recorded(&database, &settings);

@@ -4,7 +4,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use regex::Regex;
 use serde_json::{Map, Value};
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 
 use super::blocks::{self, Block, Parameter};
 use super::spelling::moment;
@@ -41,7 +41,7 @@ const DOCUMENT: &str = "?-unknown-?";
 const FLOATING: u32 = 31;
 
 /// What the statements are asked of.
-pub fn schema(server: &MariaDb) -> String {
+pub fn schema(server: &MySql) -> String {
     match server.is_mysql() {
         true => FOR_MYSQL
             .iter()
@@ -54,7 +54,7 @@ pub fn schema(server: &MariaDb) -> String {
 }
 
 /// What a statement that writes would change, and the lock that some of them take.
-pub fn state(server: &MariaDb, database: &str) -> String {
+pub fn state(server: &MySql, database: &str) -> String {
     server.admin(&format!(
         "USE {database};
          CHECKSUM TABLE staff, matches, tickets;
@@ -64,14 +64,14 @@ pub fn state(server: &MariaDb, database: &str) -> String {
 }
 
 /// Those blocks of a file that this server is asked.
-pub fn blocks(server: &MariaDb, file: &'static str) -> Vec<Block> {
+pub fn blocks(server: &MySql, file: &'static str) -> Vec<Block> {
     let mut blocks = blocks::read(file);
     blocks.retain(|block| !(block.is_mariadbs && server.is_mysql()));
     blocks
 }
 
 /// What the statement answers, with the block's values written into it; what the block says itself, if it says it.
-pub fn told(server: &MariaDb, database: &str, block: &Block) -> Told {
+pub fn told(server: &MySql, database: &str, block: &Block) -> Told {
     if let Some(first) = block.answers.first() {
         return said(&block.answers, first);
     }

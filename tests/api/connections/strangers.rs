@@ -7,7 +7,7 @@ use souk_tests::process::free_port;
 use souk_tests::seller_api::{API_KEY, SellerApi};
 use souk_tests::world::engine_id;
 use souk_tests::{
-    Answer, BigQuery, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake, SqlServer, Trino,
+    Answer, BigQuery, Company, Databricks, DuckDb, MySql, PgCluster, Snowflake, SqlServer, Trino,
     bigquery, clickhouse, databricks, duckdb, snowflake, sqlserver, trino,
 };
 
@@ -122,7 +122,7 @@ fn in_json(line: &str) -> String {
 /// Engines with a wire of their own.
 #[tokio::test]
 async fn what_is_wrong_with_a_connection_is_told_over_a_wire() {
-    let (cluster, mariadb) = (PgCluster::shared().await, MariaDb::shared());
+    let (cluster, server) = (PgCluster::shared().await, MySql::shared());
     let sqlserver = SqlServer::start().await;
     let postgres = Source {
         engine: "postgres",
@@ -134,9 +134,9 @@ async fn what_is_wrong_with_a_connection_is_told_over_a_wire() {
     };
     let mysql = Source {
         engine: "mysql",
-        fields: json!({"credential_type": "PASSWORD", "host": "127.0.0.1", "port": mariadb.port,
-            "database": mariadb.database(""), "ssl_mode": "disable"}),
-        credentials: json!({"username": mariadb.user, "password": mariadb.password}),
+        fields: json!({"credential_type": "PASSWORD", "host": "127.0.0.1", "port": server.port,
+            "database": server.database(""), "ssl_mode": "disable"}),
+        credentials: json!({"username": server.user, "password": server.password}),
         secret: "password",
         nowhere: &[("nowhere", NO_DATABASE)],
     };

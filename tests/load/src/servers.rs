@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use souk_tests::{
-    BigQuery, ClickHouse, Company, Databricks, DuckDb, MariaDb, PgCluster, Snowflake, SqlServer,
+    BigQuery, ClickHouse, Company, Databricks, DuckDb, MySql, PgCluster, Snowflake, SqlServer,
     Trino, sqlserver,
 };
 
@@ -36,7 +36,7 @@ pub enum Server {
     /// And the database there.
     Postgres(PgCluster, String),
     File(tempfile::TempDir),
-    MariaDb(MariaDb, String),
+    MariaDb(MySql, String),
     SqlServer(SqlServer),
     Trino(Trino),
     Databricks(Databricks),
@@ -53,7 +53,7 @@ impl Server {
         match source {
             "file" => Server::File(file()),
             "mariadb" => {
-                let server = MariaDb::start(&[]);
+                let server = MySql::start(&[]);
                 let schema = server.database(queries::MARIADB_SCHEMA);
                 Server::MariaDb(server, schema)
             }
@@ -143,7 +143,7 @@ impl Server {
                 let bytes = std::fs::read(players(directory)).expect("the dataset");
                 seller.sqlite("players.db", bytes).await
             }
-            Server::MariaDb(server, schema) => seller.mariadb(server, schema).await,
+            Server::MariaDb(server, schema) => seller.mysql(server, schema).await,
             Server::SqlServer(server) => seller.sqlserver(server, sqlserver::USER).await,
             Server::Trino(server) => seller.trino(server, SCHEMA).await,
             Server::Databricks(server) => seller.databricks(server, SCHEMA).await,

@@ -15,7 +15,7 @@ use souk_load::servers::Server;
 use souk_load::{generator, processor};
 use souk_tests::clickhouse::{self, Recorded, recorded};
 use souk_tests::seller_api::{self, SellerApi};
-use souk_tests::{Company, MariaDb, PgCluster, files, guests};
+use souk_tests::{Company, MySql, PgCluster, files, guests};
 
 pub struct Plan {
     /// Data connections of the large host, nearly each with a session.
@@ -192,7 +192,7 @@ enum Place {
     /// To a file of this engine, with this extension and content, each to its own.
     File(&'static str, &'static str, Vec<u8>),
     /// To this database.
-    MariaDb(MariaDb, String),
+    MariaDb(MySql, String),
     /// To these servers with the players of `souk_load`, by turns.
     Servers(Vec<Server>),
     ClickHouse(Recorded),
@@ -208,7 +208,7 @@ impl Place {
             Others::Sqlite => Place::File("sqlite", "db", database(SQLITE_SCHEMA)),
             Others::Files => Place::File("files", "tar", files::archive(&[numbers()])),
             Others::Mariadb => {
-                let server = MariaDb::start(&[&format!("--max-connections={sessions_max}")]);
+                let server = MySql::start(&[&format!("--max-connections={sessions_max}")]);
                 let database = server.database(MARIADB_SCHEMA);
                 Place::MariaDb(server, database)
             }
@@ -316,7 +316,7 @@ impl Host {
                 let name = format!("{}.{extension}", unique("numbers"));
                 seller.file(engine, &name, bytes.clone()).await
             }
-            Place::MariaDb(server, database) => seller.mariadb(server, database).await,
+            Place::MariaDb(server, database) => seller.mysql(server, database).await,
             Place::Servers(servers) => {
                 let server = &servers[self.requests.len() % servers.len()];
                 server.connect(seller).await.0

@@ -3,7 +3,7 @@
 
 use souk_connector_mysql::Session;
 use souk_sdk::Settings;
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
@@ -20,26 +20,26 @@ pub fn settings(user: &str, password: &str, database: &str) -> Settings {
 }
 
 /// A session of the server's owner in this database.
-pub fn wire(server: &MariaDb, database: &str) -> Wire {
+pub fn wire(server: &MySql, database: &str) -> Wire {
     wire_within(server, database, 5_000)
 }
 
 /// The same where statements have so long.
-pub fn wire_within(server: &MariaDb, database: &str, timeout_ms: u32) -> Wire {
+pub fn wire_within(server: &MySql, database: &str, timeout_ms: u32) -> Wire {
     wire_at(server.port, server, database, timeout_ms)
 }
 
 /// A session with the server as it is, and one with it as one that ends rows with EOF.
-pub fn both_ways(server: &MariaDb, database: &str) -> [Wire; 2] {
+pub fn both_ways(server: &MySql, database: &str) -> [Wire; 2] {
     both_ways_within(server, database, 5_000)
 }
 
 /// The same where statements have so long.
-pub fn both_ways_within(server: &MariaDb, database: &str, timeout_ms: u32) -> [Wire; 2] {
+pub fn both_ways_within(server: &MySql, database: &str, timeout_ms: u32) -> [Wire; 2] {
     [server.port, with_eof(server)].map(|port| wire_at(port, server, database, timeout_ms))
 }
 
-fn wire_at(port: u16, server: &MariaDb, database: &str, timeout_ms: u32) -> Wire {
+fn wire_at(port: u16, server: &MySql, database: &str, timeout_ms: u32) -> Wire {
     let mut settings = settings(&server.user, &server.password, database);
     let [usual, own] = [5_000, timeout_ms].map(|ms| format!(r#""statement_timeout_ms":{ms}"#));
     settings.json = settings.json.replace(&usual, &own);
@@ -48,7 +48,7 @@ fn wire_at(port: u16, server: &MariaDb, database: &str, timeout_ms: u32) -> Wire
 
 /// A way to the server on which it does not offer to leave out EOF (`CLIENT_DEPRECATE_EOF`), behind descriptions and rows: MySQL before 5.7 does not, nor do
 /// proxies that know no newer one. One session, without TLS.
-pub fn with_eof(server: &MariaDb) -> u16 {
+pub fn with_eof(server: &MySql) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, behind) = (listener.local_addr().unwrap().port(), server.port);
     std::thread::spawn(move || {
@@ -86,7 +86,7 @@ fn greeting_with_eof(source: &mut TcpStream) -> Vec<u8> {
 }
 
 /// How many statements of this session the server has prepared or closed (`Prepare`, `Close stmt`).
-pub fn counted(server: &MariaDb, wire: &mut Wire, command: &str) -> u32 {
+pub fn counted(server: &MySql, wire: &mut Wire, command: &str) -> u32 {
     let counted = match server.is_mysql() {
         true => wire.scalar(&format!(
             "SELECT COUNT_STAR FROM performance_schema.events_statements_summary_by_thread_by_event_name \
@@ -107,7 +107,7 @@ pub fn counted(server: &MariaDb, wire: &mut Wire, command: &str) -> u32 {
 }
 
 /// How long statements of this session may run, in milliseconds.
-pub fn time_limit_ms(server: &MariaDb, wire: &mut Wire, ask: fn(&mut Wire, &str) -> String) -> f64 {
+pub fn time_limit_ms(server: &MySql, wire: &mut Wire, ask: fn(&mut Wire, &str) -> String) -> f64 {
     let (variable, unit_ms) = match server.is_mysql() {
         true => ("@@max_execution_time", 1.0),
         false => ("@@max_statement_time", 1_000.0),

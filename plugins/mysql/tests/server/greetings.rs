@@ -4,7 +4,7 @@ use crate::class_and_code;
 use crate::common::{settings, wire};
 use souk_connector_mysql::Session;
 use souk_sdk::{Command, Error, ErrorClass, Input, Machine, Step};
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 
 /// What a session makes of what comes first. It waits for that, and not for long.
 fn hears(first: Option<&[u8]>) -> Error {
@@ -51,7 +51,7 @@ fn a_port_that_does_not_greet_is_told() {
 /// A greeting that has come is waited for no more: a session that is open goes on.
 #[test]
 fn who_has_greeted_is_heard() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let mut wire = wire(server, &database);
     let pause = wire.pauses.pop().unwrap();

@@ -10,7 +10,7 @@ mod values;
 use common::{Wire, settings, wire};
 use souk_sdk::{ColumnType, ErrorClass, Limits, Request, SchemaFilter, Value};
 use souk_tests::wire::LIMITS;
-use souk_tests::{MariaDb, thousand_tables};
+use souk_tests::{MySql, thousand_tables};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn class_and_code(error: &souk_sdk::Error) -> (ErrorClass, &str) {
 /// component, which alone seals a password (`host/conformance/tests/mysql.rs`).
 #[test]
 fn logins() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     if server.is_mysql() {
         return;
     }
@@ -78,7 +78,7 @@ fn logins() {
         class_and_code(&owner),
         (ErrorClass::Configuration, "unknown_database")
     );
-    let plain = MariaDb::start(&["--skip-ssl"]);
+    let plain = MySql::start(&["--skip-ssl"]);
     let mut settings = settings(&plain.user, &plain.password, "mysql");
     settings.json = settings.json.replace("disable", "require");
     let error = Wire::open(plain.port, settings).err().unwrap();
@@ -91,7 +91,7 @@ fn logins() {
 /// A write is refused by the server, whatever the statement says and the user may do.
 #[test]
 fn nothing_is_written() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let variable = server.read_only_variable();
     let sequence = match server.is_mysql() {
         true => "",
@@ -154,7 +154,7 @@ DELIMITER ;
 /// Each error carries its class and SQLSTATE; the server's text is in the detail only; the session goes on.
 #[test]
 fn errors_have_their_class() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(ITEMS);
     let rights = format!("SELECT (id, name) ON {database}.items");
     server.user("reader", "pw", &rights);
@@ -257,7 +257,7 @@ fn errors_have_their_class() {
 /// A lock that a statement takes by name is given up behind it, also where it fails, and the session goes on.
 #[test]
 fn locks_are_given_up() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let mut wire = wire(server, &database);
     let is_free = || server.admin("SELECT IS_FREE_LOCK('souk_unlock')") == "1";
@@ -277,7 +277,7 @@ fn locks_are_given_up() {
 /// Rows and bytes past the request's limits are not delivered; the session goes on, or ends when too much is still to come.
 #[test]
 fn limits_are_held() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(ITEMS);
     let mut wire = wire(server, &database);
     for (limits, code) in [
@@ -335,7 +335,7 @@ fn limits_are_held() {
 /// Results of many packets and batches, of 200 columns, and values of more than a packet; however rows end.
 #[test]
 fn large_results_are_whole() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let many = "SELECT seq AS n, IF(seq % 3 = 0, NULL, seq) AS o, REPEAT('x', 20) AS t FROM seq_1_to_30000";
     server.count_in(&database, &[many]);
@@ -375,7 +375,7 @@ fn large_results_are_whole() {
 /// An error behind rows, of which some have been told, fails the request, and the session goes on; however rows end.
 #[test]
 fn an_error_behind_rows_is_told() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("");
     let sql = "SELECT IF(seq = 20000, 9223372036854775807 + CAST(seq AS SIGNED), 0) AS n FROM seq_1_to_30000";
     server.count_in(&database, &[sql]);
@@ -392,7 +392,7 @@ fn an_error_behind_rows_is_told() {
 /// A server that cuts the results of clients which name no number of rows (`sql_select_limit`) does not cut ours: a part would be taken for the whole.
 #[test]
 fn no_setting_cuts_a_result() {
-    let server = MariaDb::start(&[]);
+    let server = MySql::start(&[]);
     let database = server.database(ITEMS);
     server.admin("SET GLOBAL sql_select_limit = 7");
     let cut = server.admin(&format!("SELECT id FROM {database}.items"));
@@ -403,7 +403,7 @@ fn no_setting_cuts_a_result() {
 }
 
 /// A way to the server on which the greatest number of 64 bits without a sign is none: so do servers that only speak MySQL's protocol. One session.
-fn signed(server: &MariaDb) -> u16 {
+fn signed(server: &MySql) -> u16 {
     const REFUSED: &[u8; 20] = b"'refused-by-the-srv'";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -431,7 +431,7 @@ fn signed(server: &MariaDb) -> u16 {
 /// Where the number that stands for all rows is refused, the next smaller one is taken, and results are whole.
 #[test]
 fn a_server_that_counts_with_a_sign_cuts_no_result() {
-    let server = MariaDb::start(&[]);
+    let server = MySql::start(&[]);
     let database = server.database(ITEMS);
     server.admin("SET GLOBAL sql_select_limit = 7");
     let settings = settings(&server.user, &server.password, &database);
@@ -445,7 +445,7 @@ fn a_server_that_counts_with_a_sign_cuts_no_result() {
 /// A statement whose table was changed, or that the server has forgotten, answers as if nothing had been.
 #[test]
 fn statements_are_prepared_again() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)");
     let mut wire = wire(server, &database);
     assert_eq!(wire.scalar("SELECT * FROM t"), "1");
@@ -474,7 +474,7 @@ fn statements_are_prepared_again() {
 /// The catalog of 1,000 tables takes less than a second, and says what a user may see.
 #[test]
 fn a_thousand_tables_are_listed() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let tables = thousand_tables::mariadb();
     let (sequence, whole_number) = match server.is_mysql() {
         true => ("", "int"),

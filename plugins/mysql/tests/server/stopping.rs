@@ -3,12 +3,12 @@
 use crate::common::{self, Wire, wire, wire_within};
 use crate::{ITEMS, class_and_code};
 use souk_sdk::{Errand, ErrorClass, Input, Limits, Machine, Reply, Request};
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 use souk_tests::wire::LIMITS;
 use std::time::{Duration, Instant};
 
 /// Until the server's list of processes has the statement.
-pub(super) fn wait_for(server: &MariaDb, thread: &str, word: &str) {
+pub(super) fn wait_for(server: &MySql, thread: &str, word: &str) {
     let since = Instant::now();
     let text = format!(
         "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {thread} AND INFO LIKE '%{word}%'"
@@ -25,7 +25,7 @@ pub(super) fn wait_for(server: &MariaDb, thread: &str, word: &str) {
 /// The server stops a statement when the request's time is over, or the connection's.
 #[test]
 fn the_server_keeps_the_time() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(ITEMS);
     let limit_ms = |wire: &mut Wire| common::time_limit_ms(server, wire, Wire::scalar);
     assert_eq!(limit_ms(&mut wire(server, &database)), 5_000.0);
@@ -61,7 +61,7 @@ fn the_server_keeps_the_time() {
 }
 
 /// Carries out the errand that a session has asked for, and tells it.
-fn run_errand(server: &MariaDb, database: &str, wire: &mut Wire) {
+fn run_errand(server: &MySql, database: &str, wire: &mut Wire) {
     let errand = wire.errands.pop().unwrap();
     assert!(errand.bytes.len() > 4, "it is known which server it is");
     let mut second = common::wire(server, database);
@@ -82,7 +82,7 @@ fn run_errand(server: &MariaDb, database: &str, wire: &mut Wire) {
 /// which server is meant, it strikes.
 #[test]
 fn another_server_strikes_nobody() {
-    let (server, other) = (MariaDb::shared(), MariaDb::start(&[]));
+    let (server, other) = (MySql::shared(), MySql::start(&[]));
     let (database, elsewhere) = (server.database(ITEMS), other.database(ITEMS));
     let slow = "SELECT COUNT(*) FROM items a, items b, items c, items d WHERE a.price + b.price + c.price + d.price < 0";
     let mut wire = wire(server, &database);
@@ -127,14 +127,14 @@ const PATIENT: Limits = Limits {
 /// A cancelled statement stops at the server, wherever it was; the session goes on, and nothing strikes what comes next. However rows end.
 #[test]
 fn cancels_stop_the_statement_and_nothing_else() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(ITEMS);
     for wire in common::both_ways_within(server, &database, PATIENT.timeout_ms) {
         cancels_in_turn(server, &database, wire);
     }
 }
 
-fn cancels_in_turn(server: &MariaDb, database: &str, mut wire: Wire) {
+fn cancels_in_turn(server: &MySql, database: &str, mut wire: Wire) {
     let ask = |wire: &mut Wire, text: &str| wire.ask_within(text, vec![], PATIENT);
     let scalar = |wire: &mut Wire, text: &str| {
         let id = wire.ask_within(text, vec![], PATIENT);

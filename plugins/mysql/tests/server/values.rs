@@ -4,13 +4,13 @@ use crate::common::{self, wire};
 use crate::{ITEMS, class_and_code};
 use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnType, ErrorClass, Request, SchemaFilter, Value};
-use souk_tests::MariaDb;
+use souk_tests::MySql;
 use souk_tests::wire::LIMITS;
 
 /// Every type, its value and its NULL, to the last digit, and no rows; however rows end.
 #[test]
 fn values_are_exact() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let cases = [
         (
             "tiny",
@@ -334,7 +334,7 @@ fn values_are_exact() {
 /// A moment is the same, and a clock shows UTC, whatever the server's zone is.
 #[test]
 fn the_servers_zone_does_not_count() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     assert_eq!(server.admin("SELECT @@time_zone"), "+05:30");
     let database = server.database(
         "CREATE TABLE sightings (seen_at TIMESTAMP(3) NULL); INSERT INTO sightings VALUES ('2026-11-20 13:30:00.125')",
@@ -351,7 +351,7 @@ fn the_servers_zone_does_not_count() {
 /// Days that no calendar has are NULL.
 #[test]
 fn zero_dates_are_null() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(
         "SET sql_mode = 'ALLOW_INVALID_DATES';
          CREATE TABLE z (d DATE NOT NULL, t DATETIME NOT NULL, s TIMESTAMP NOT NULL);
@@ -390,7 +390,7 @@ fn zero_dates_are_null() {
 /// Bits of which a statement makes others come as digits, and are the numbers that they were.
 #[test]
 fn computed_bits_are_what_they_were() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(
         "CREATE TABLE kept (n INT, one BIT(1), nine BIT(9), long_one BIT(64)); INSERT INTO kept VALUES (1, b'0', 500, 18446744073709551615), (2, b'1', 7, 1234);
          CREATE VIEW seen AS SELECT n, COALESCE(one, one) AS one, nine FROM kept",
@@ -428,7 +428,7 @@ fn computed_bits_are_what_they_were() {
 /// Every kind of parameter comes back, and is compared as what it is.
 #[test]
 fn parameters_are_bound() {
-    let server = MariaDb::shared();
+    let server = MySql::shared();
     let database = server.database(&format!(
         "{ITEMS} CREATE TABLE kinds (big BIGINT UNSIGNED, at DATETIME(6), day DATE, bits BIT(1), raw VARBINARY(4));
          INSERT INTO kinds VALUES (18446744073709551615, '1969-12-31 23:59:59.999999', '2024-02-29', b'1', x'00ff')"
@@ -502,7 +502,7 @@ fn parameters_are_bound() {
 /// Backticks quote names, and quotes and backslashes are of texts, whatever `sql_mode` the server is set to; what else it says stays.
 #[test]
 fn texts_end_where_the_host_reads_their_end() {
-    let server = MariaDb::start(&["--sql-mode=ANSI_QUOTES,NO_BACKSLASH_ESCAPES"]);
+    let server = MySql::start(&["--sql-mode=ANSI_QUOTES,NO_BACKSLASH_ESCAPES"]);
     let database = server.database(
         r"CREATE TABLE odd (`full name` VARCHAR(20)); INSERT INTO odd VALUES ('back\slash')",
     );

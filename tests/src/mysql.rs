@@ -1,6 +1,6 @@
-//! A real MariaDB for the tests, or the MySQL of `SOUK_MYSQL_HOME` in its place: a server of our own in a temporary directory, run by an
-//! unprivileged user, with TLS, and of MariaDB with ed25519 among its ways to log in. Its default character set is not UTF-8, and its zone not
-//! UTC: connectors have to ask for both.
+//! A real server of MySQL's protocol for the tests, a MariaDB or the MySQL of `SOUK_MYSQL_HOME` in its place: a server of our own in a temporary
+//! directory, run by an unprivileged user, with TLS, and of MariaDB with ed25519 among its ways to log in. Its default character set is not UTF-8, and
+//! its zone not UTC: connectors have to ask for both.
 
 use std::fs;
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::tls::TestCa;
 /// Generous: a loaded CI machine may need many seconds to make the system's tables.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub struct MariaDb {
+pub struct MySql {
     pub port: u16,
     pub user: String,
     pub password: String,
@@ -120,15 +120,15 @@ fn making(user: Option<(u32, u32)>) -> Command {
     command
 }
 
-impl MariaDb {
+impl MySql {
     /// The server of this test process.
-    pub fn shared() -> &'static MariaDb {
-        static SHARED: OnceLock<MariaDb> = OnceLock::new();
-        SHARED.get_or_init(|| MariaDb::start(&[]))
+    pub fn shared() -> &'static MySql {
+        static SHARED: OnceLock<MySql> = OnceLock::new();
+        SHARED.get_or_init(|| MySql::start(&[]))
     }
 
     /// Makes and starts a server of its own; `options` are of its command line, and the last of a name counts.
-    pub fn start(options: &[&str]) -> MariaDb {
+    pub fn start(options: &[&str]) -> MySql {
         let user = unprivileged();
         sweep("souk-mariadb-");
         let directory = tempfile::Builder::new()
@@ -190,7 +190,7 @@ impl MariaDb {
             .stderr(log);
         // Nothing of its data is looked at afterwards.
         let server = spawn_tied(server, libc::SIGKILL).expect("the server starts");
-        let server = MariaDb {
+        let server = MySql {
             port,
             user: "souk".to_owned(),
             password: "correct horse battery staple".to_owned(),
@@ -354,7 +354,7 @@ impl MariaDb {
     }
 }
 
-impl Drop for MariaDb {
+impl Drop for MySql {
     fn drop(&mut self) {
         signal(&self.server, libc::SIGKILL);
         let _ = self.server.wait();
