@@ -30,7 +30,7 @@ use tokio::sync::{mpsc, watch};
 use tower::Service;
 
 use crate::busy_poll::BusyPoll;
-use crate::refusals::{Refuse, Wire};
+use crate::refusals::{Answers, Refuse, Wire};
 use accept::{Accepted, Acceptor};
 pub use accept::{Connections, Counts};
 pub use pace::{Pace, Paces, Taking};
@@ -268,6 +268,8 @@ impl<R: Route, F: Fn() -> R> Worker<F> {
                             peer: connection.peer,
                             refuse: self.refuse.clone(),
                             dressed: Vec::new(),
+                            answers: Answers::default(),
+                            is_within: false,
                             taking: Taking::new(self.paces.answer, self.counts.clone()),
                             turns: Turns::default(),
                             queued: Queued::default(),
@@ -328,11 +330,12 @@ async fn serve(
     pace: Pace,
     mut phase: watch::Receiver<Phase>,
 ) {
-    let (peer, queued) = (wire.peer, wire.queued.clone());
+    let (peer, queued, answers) = (wire.peer, wire.queued.clone(), wire.answers.clone());
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(|body| pace.body(body));
         request.extensions_mut().insert(ConnectInfo(peer));
         let gives_way = queued.one_more();
+        let answering = answers.begin();
         let answer = router.clone().call(request);
         let in_flight = busy_poll.request();
         async move {
@@ -341,7 +344,7 @@ async fn serve(
             }
             let answer = answer.await;
             drop(in_flight);
-            answer
+            answer.map(|answer| answer.map(|body| answering.body(body)))
         }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(wire), service));

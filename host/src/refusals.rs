@@ -1,5 +1,6 @@
 //! A request head that cannot be read never reaches the router: hyper answers it with a bare status and closes the connection. Here
-//! that answer is dressed, on its way out, as the envelope with the headers that every other answer has.
+//! that answer is dressed, on its way out, as the envelope with the headers that every other answer has. What the router answers is never touched,
+//! however much some bytes in the middle of it look like one of hyper's: they are a seller's, who could end the answer with what is dressed, and begin another.
 //!
 //! Refuses to know what the envelope says: that is [`Refuse`]. Start reading at [`Wire::poll_write`].
 
@@ -7,8 +8,11 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
+use axum::body::Body;
+use hyper::body::{Body as _, Bytes, Frame, SizeHint};
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -30,6 +34,10 @@ pub struct Wire {
     pub refuse: Refuse,
     /// What goes out in place of hyper's own answer, as far as it has not gone yet.
     pub dressed: Vec<u8>,
+    /// What the router answers.
+    pub answers: Answers,
+    /// What is written next may belong to one of those.
+    pub is_within: bool,
     /// Whether the client takes what it is sent.
     pub taking: Taking,
     /// How much it is sent at a stretch.
@@ -46,7 +54,10 @@ impl Wire {
         attempt: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         match &attempt {
-            Poll::Ready(Ok(written)) => self.turns.goes_on(*written),
+            Poll::Ready(Ok(written)) => {
+                self.turns.goes_on(*written);
+                self.is_within = true;
+            }
             _ => self.turns.ends(),
         }
         self.taking.watch(context, &self.stream, attempt)
@@ -60,7 +71,11 @@ impl AsyncWrite for Wire {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wire = &mut *self;
-        let Some((status, bare)) = bare_refusal(bytes) else {
+        let bare = match wire.is_within {
+            true => None,
+            false => bare_refusal(bytes),
+        };
+        let Some((status, bare)) = bare else {
             let room = ready!(wire.turns.poll_room(context)).min(bytes.len());
             let attempt = Pin::new(&mut wire.stream).poll_write(context, &bytes[..room]);
             return wire.attempted(context, attempt);
@@ -100,6 +115,7 @@ impl AsyncWrite for Wire {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.taking.done();
         self.turns.ends();
+        self.is_within = self.answers.are_any();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -122,6 +138,71 @@ impl AsyncRead for Wire {
             Poll::Ready(_) => {}
         }
         read
+    }
+}
+
+/// Answers of the router that hyper does not have whole yet.
+#[derive(Clone, Default)]
+pub struct Answers(Arc<AtomicU32>);
+
+impl Answers {
+    /// One more is being made.
+    #[inline]
+    pub fn begin(&self) -> Answering {
+        self.0.fetch_add(1, Relaxed);
+        Answering(self.clone())
+    }
+
+    #[inline]
+    fn are_any(&self) -> bool {
+        self.0.load(Relaxed) > 0
+    }
+}
+
+/// One of them, as long as it is there.
+pub struct Answering(Answers);
+
+impl Answering {
+    #[inline]
+    pub fn body(self, body: Body) -> AnswerBody {
+        AnswerBody {
+            body,
+            _answering: self,
+        }
+    }
+}
+
+impl Drop for Answering {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The body of one. hyper lets go of it when it has the last of it, and asks for all to be flushed after that.
+pub struct AnswerBody {
+    body: Body,
+    _answering: Answering,
+}
+
+impl hyper::body::Body for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    #[inline]
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -187,4 +268,49 @@ fn dress(bare: &str, answer: Response<Vec<u8>>) -> Vec<u8> {
     out.extend_from_slice(b"\r\n\r\n");
     out.extend_from_slice(&body);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listener::{Counts, Paces};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    const BARE: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+
+    /// What hyper says by itself is dressed; what an answer of the router's goes on or ends with is its own, whatever it looks like and however it is
+    /// cut in pieces, also behind a pause.
+    #[tokio::test]
+    async fn what_is_answered_leaves_as_it_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut wire = Wire {
+            stream: TcpStream::connect(address).await.unwrap(),
+            peer: address,
+            refuse: Arc::new(|_, _| Response::new(b"dressed".to_vec())),
+            dressed: Vec::new(),
+            answers: Answers::default(),
+            is_within: false,
+            taking: Taking::new(Paces::default().answer, Arc::<Counts>::default()),
+            turns: Turns::default(),
+            queued: Queued::default(),
+        };
+        let (mut client, _) = listener.accept().await.unwrap();
+        let answering = wire.answers.begin();
+        wire.write_all(b"an answer begins, ").await.unwrap();
+        wire.write_all(BARE).await.unwrap();
+        wire.flush().await.unwrap();
+        wire.write_all(BARE).await.unwrap();
+        drop(answering);
+        wire.write_all(BARE).await.unwrap();
+        wire.flush().await.unwrap();
+        wire.write_all(BARE).await.unwrap();
+        drop(wire);
+        let mut told = Vec::new();
+        client.read_to_end(&mut told).await.unwrap();
+        let own = [&b"an answer begins, "[..], BARE, BARE, BARE].concat();
+        let dressed = b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\ndressed";
+        assert_eq!(told, [&own[..], dressed].concat());
+    }
 }

@@ -421,6 +421,8 @@ async fn a_long_answer_leaves_others_their_turn() {
         peer: address,
         refuse: Arc::new(|_, _| hyper::Response::default()),
         dressed: Vec::new(),
+        answers: Answers::default(),
+        is_within: false,
         taking: Taking::new(
             Paces::default().answer,
             Connections::new(&options()).counts().clone(),
