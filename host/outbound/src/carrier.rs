@@ -1,7 +1,11 @@
 //! What carries TLS's records: a socket, and, while the two sides shake hands over the Tabular Data Stream, its packets (MS-TDS 2.2.6.5: the
 //! handshake is the payload of messages of type 0x12, as PRELOGIN is; whatever follows is bare).
+//!
+//! What comes may say nothing to whoever reads within TLS: a server may hand out tickets for as long as it likes, eight hundred in a record, and rustls reads on
+//! until something is said. So it is counted here.
 
 use std::{
+    error::Error,
     io,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -12,6 +16,8 @@ use tokio::{
     net::TcpStream,
 };
 
+use crate::{Turn, reading::NoAnswer};
+
 const PRELOGIN: u8 = 0x12;
 /// A reply, as later ones are marked: some servers mark these so too.
 const TABULAR_RESULT: u8 = 0x04;
@@ -21,11 +27,18 @@ const HEADER_BYTES: usize = 8;
 const PACKET_BYTES: usize = 4096;
 /// One side's part of a handshake: certificates are some kilobytes.
 const FLIGHT_BYTES_MAX: usize = 256 << 10;
+/// Others on this thread have their turn after so much: some milliseconds of tickets. As much that says something takes some ten microseconds.
+const TURN_BYTES: usize = 32 << 10;
+/// What may come without a word in it. A message of a handshake has 64 KiB at most, a record 16.
+const UNSAID_BYTES_MAX: usize = 256 << 10;
 
 pub struct Carrier {
     socket: TcpStream,
     /// Absent but for the handshake.
     packets: Option<Box<Packets>>,
+    turn: Turn<TURN_BYTES>,
+    /// Bytes that came since something was said.
+    unsaid: usize,
 }
 
 #[derive(Default)]
@@ -47,14 +60,22 @@ impl Carrier {
         Carrier {
             socket,
             packets: None,
+            turn: Turn::default(),
+            unsaid: 0,
         }
     }
 
     pub fn tds(socket: TcpStream) -> Carrier {
         Carrier {
-            socket,
             packets: Some(Box::default()),
+            ..Carrier::bare(socket)
         }
+    }
+
+    /// What came has said something.
+    #[inline]
+    pub fn said(&mut self) {
+        self.unsaid = 0;
     }
 
     pub fn socket(&self) -> &TcpStream {
@@ -131,7 +152,7 @@ fn payload(header: &[u8; HEADER_BYTES]) -> io::Result<usize> {
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
     match header[0] {
         PRELOGIN | TABULAR_RESULT if length >= HEADER_BYTES => Ok(length - HEADER_BYTES),
-        kind => Err(invalid(&format!(
+        kind => Err(invalid(format!(
             "the peer answered the handshake with a packet of type {kind:#04x} and {length} bytes"
         ))),
     }
@@ -154,7 +175,7 @@ fn message(payload: &[u8]) -> Vec<u8> {
     message
 }
 
-fn invalid(what: &str) -> io::Error {
+fn invalid(what: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
@@ -165,10 +186,29 @@ impl AsyncRead for Carrier {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Carrier { socket, packets } = self.get_mut();
-        match packets {
+        let Carrier {
+            socket,
+            packets,
+            turn,
+            unsaid,
+        } = self.get_mut();
+        // A read is of some kilobytes.
+        ready!(turn.poll_room(cx));
+        let before = buffer.filled().len();
+        let read = match packets {
             None => Pin::new(socket).poll_read(cx, buffer),
             Some(packets) => packets.poll_read(socket, cx, buffer),
+        };
+        if !matches!(read, Poll::Ready(Ok(()))) {
+            turn.ends();
+            return read;
+        }
+        let bytes = buffer.filled().len() - before;
+        turn.goes_on(bytes);
+        *unsaid += bytes;
+        match *unsaid > UNSAID_BYTES_MAX {
+            true => Poll::Ready(Err(invalid(NoAnswer(*unsaid)))),
+            false => read,
         }
     }
 }
@@ -180,7 +220,9 @@ impl AsyncWrite for Carrier {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Carrier { socket, packets } = self.get_mut();
+        let Carrier {
+            socket, packets, ..
+        } = self.get_mut();
         match packets {
             None => Pin::new(socket).poll_write(cx, bytes),
             Some(packets) => Poll::Ready(packets.write(bytes)),
@@ -193,7 +235,9 @@ impl AsyncWrite for Carrier {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Carrier { socket, packets } = self.get_mut();
+        let Carrier {
+            socket, packets, ..
+        } = self.get_mut();
         match packets {
             None => Pin::new(socket).poll_write_vectored(cx, pieces),
             Some(packets) => {
@@ -210,7 +254,9 @@ impl AsyncWrite for Carrier {
 
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Carrier { socket, packets } = self.get_mut();
+        let Carrier {
+            socket, packets, ..
+        } = self.get_mut();
         match packets {
             None => Pin::new(socket).poll_flush(cx),
             Some(packets) => packets.poll_flush(socket, cx),

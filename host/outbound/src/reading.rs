@@ -51,7 +51,7 @@ pub(crate) struct Unanswered {
 /// So much came, and no answer began in it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} bytes came, and no answer began among them")]
-pub(crate) struct NoAnswer(usize);
+pub(crate) struct NoAnswer(pub usize);
 
 impl Unanswered {
     /// `head_bytes`: of the longest answer's head.

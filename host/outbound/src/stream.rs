@@ -46,7 +46,14 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Stream::Tls(stream) => {
+                let before = buffer.filled().len();
+                let read = Pin::new(&mut **stream).poll_read(cx, buffer);
+                if buffer.filled().len() > before {
+                    stream.get_mut().0.said();
+                }
+                read
+            }
         }
     }
 }
@@ -76,5 +83,53 @@ impl AsyncWrite for Stream {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::DEFAULT_VERSIONS;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::{
+        Trust, protect,
+        reading::NoAnswer,
+        testing::{self, Ca},
+    };
+
+    /// Whoever hands out tickets for ever, and says nothing, is given up; others on this thread have their turns until then.
+    #[tokio::test]
+    async fn who_says_nothing_within_tls_is_given_up() {
+        let ca = Ca::new();
+        let mut config = ca.leaf("localhost").config(DEFAULT_VERSIONS);
+        config.send_tls13_tickets = 8_000;
+        let server = testing::accept_tls(config).await;
+        let trust = Trust::verified(Some(&ca.pem())).unwrap();
+        let stream = TcpStream::connect(server).await.unwrap();
+        let stream = protect(stream, &trust, "localhost").await.unwrap();
+        let mut stream = Stream::Tls(Box::new(stream));
+        let ended = stream.read(&mut [0; 16]).await.unwrap_err();
+        let endless = ended.get_ref().is_some_and(|inner| inner.is::<NoAnswer>());
+        assert!(endless, "{ended}");
+    }
+
+    /// What says something goes on for as long as it likes.
+    #[tokio::test]
+    async fn much_is_read_within_tls() {
+        const BYTES: usize = 4 << 20;
+        let ca = Ca::new();
+        let answer: &'static [u8] = vec![b'a'; BYTES].leak();
+        let config = ca.leaf("localhost").config(DEFAULT_VERSIONS);
+        let server = testing::closing(config, answer, true).await;
+        let trust = Trust::verified(Some(&ca.pem())).unwrap();
+        let stream = TcpStream::connect(server).await.unwrap();
+        let stream = protect(stream, &trust, "localhost").await.unwrap();
+        let mut stream = Stream::Tls(Box::new(stream));
+        stream.write_all(b"ping").await.unwrap();
+        stream.flush().await.unwrap();
+        let mut read = Vec::new();
+        stream.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read.len(), BYTES);
     }
 }

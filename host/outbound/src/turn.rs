@@ -12,7 +12,7 @@ pub struct Turn<const BYTES: usize> {
     /// Of this turn.
     bytes: usize,
     /// Others have theirs.
-    others: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    others: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
 impl<const BYTES: usize> Turn<BYTES> {
