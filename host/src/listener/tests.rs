@@ -170,6 +170,21 @@ async fn a_silent_client_is_closed_and_a_huge_head_refused() {
 const PATIENCE: Duration = Duration::from_secs(60);
 const GET: &str = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 
+/// Behind an answer, too, what cannot be read is refused in our words, and not in hyper's own.
+#[tokio::test]
+async fn a_bad_head_behind_an_answer_is_refused() {
+    let server = start(hello());
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let heads = "GET / HTTP/1.1\r\nhost: a\r\n\r\n\x01 is no head\r\n\r\n";
+    send(&mut stream, heads).await;
+    let told = read_to_end(stream).await;
+    assert!(told.starts_with("HTTP/1.1 200 OK\r\n"), "{told}");
+    let refused = "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n";
+    assert!(told.contains(refused), "{told}");
+    assert!(told.ends_with("\r\n\r\n{}"), "{told}");
+    server.stop();
+}
+
 fn hello() -> Router {
     Router::new().route("/", get(|| async { "hello" }))
 }
