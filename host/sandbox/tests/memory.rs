@@ -109,6 +109,19 @@ async fn the_guests_of_a_company_share_its_memory() {
     }
 }
 
+/// A guest that goes on without what it was refused is not told to have run out of memory when something else breaks it.
+#[tokio::test]
+async fn what_was_refused_before_breaks_no_later_call() {
+    let (sandbox, _directory) = sandbox(|_| {});
+    activate(&sandbox, guests::KEEPS).await;
+    let server = server().await;
+    let one = source("keeps", "com_1", "con_1", &server);
+    let tried = ask(&sandbox, &one, "tries_128").await.unwrap();
+    assert_eq!(tried, r#"[{"text":"refused"}]"#);
+    let fault = ask(&sandbox, &one, "breaks").await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Trapped, "{fault:?}");
+}
+
 /// What has come of results counts while nobody can have it yet: calls that end their answers never hold no more than the company's share.
 #[tokio::test]
 async fn results_that_do_not_end_are_counted() {

@@ -1,6 +1,7 @@
 //! Has memory kept for it, as a word of the statement says. `grows_8`: 8 MiB of its own, for as long as the session lives. `holds_8`: a result of
 //! 8 MiB without an end, while its source does not answer. `asks_8`: a response of so many MiB, which it does not look at. `stops_8`: the same; where that
 //! fails it asks for something small before it says so, as who has a statement stopped does. `sends_8`: so many requests of a MiB, which nobody answers.
+//! `tries_8`: as many, and goes on without them where it has them not. `breaks`: what it says.
 
 use souk_guests::{Behaviour, words};
 use souk_sdk::{
@@ -47,6 +48,16 @@ impl Behaviour for Keeps {
             self.kept.extend((0..mib).map(|_| piece()));
             return answer(id, "grown", step);
         }
+        if let Some(mib) = mib("tries_") {
+            let mut tried: Vec<u8> = Vec::new();
+            let is_refused = tried.try_reserve_exact(mib * MIB).is_err();
+            std::hint::black_box(&tried);
+            return answer(id, if is_refused { "refused" } else { "had" }, step);
+        }
+        assert!(
+            !words(&query).any(|word| word == "breaks"),
+            "it was asked to"
+        );
         if let Some(mib) = mib("holds_") {
             let text = "x".repeat(MIB);
             let columns = vec![column("text", ColumnType::Text, "text")];

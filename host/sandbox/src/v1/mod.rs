@@ -242,7 +242,7 @@ impl<T: GuestState> Guest<T> {
         call: Call,
         on_worker: bool,
     ) -> (Box<Self>, Result<CheckedStep, CallError>) {
-        let (budget, turns) = (&self.budget, self.store.data_mut().turns());
+        let (budget, turns) = (&self.budget, self.store.data_mut().begin());
         turns.in_turns(budget.of(call.bytes()), on_worker);
         self.store.set_hostcall_fuel(match on_worker {
             true => budget.inline_bytes,
@@ -330,7 +330,7 @@ impl<T: GuestState> Guest<T> {
 impl WireGuest {
     #[inline]
     fn inline(&mut self) {
-        let turns = self.store.data_mut().turns();
+        let turns = self.store.data_mut().begin();
         // Else the fuel is that of a worker already.
         let was_in_turns = turns.is_in_turns();
         turns.inline();

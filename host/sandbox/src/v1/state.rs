@@ -41,6 +41,7 @@ impl MemoryGrant {
 pub(crate) struct GuestLimits {
     grant: MemoryGrant,
     memory: usize,
+    /// In the call that is under way.
     pub refused: Option<MemoryRefused>,
     /// It wanted more memory than it may have on a worker, and could not be suspended.
     pub outgrew_worker: bool,
@@ -180,6 +181,14 @@ pub(crate) trait GuestState: Send + 'static {
     #[inline]
     fn turns(&mut self) -> &mut Turns {
         &mut self.limits_mut().turns
+    }
+
+    /// A call begins. What an earlier one was refused, and has done without, says nothing of how this one ends.
+    #[inline]
+    fn begin(&mut self) -> &mut Turns {
+        let limits = self.limits_mut();
+        limits.refused = None;
+        &mut limits.turns
     }
 }
 
