@@ -179,6 +179,25 @@ async fn real_sqlserver_clients_take_the_server_for_one() {
     assert_eq!(server.seen().transactions, 0);
 }
 
+/// A request may be as long as it likes: each of its packets is a record of its own within TLS, without which SQL Server ends the connection, as this one does.
+#[tokio::test]
+async fn a_long_request_is_answered() {
+    let server = SqlServer::start().await;
+    for version in ["7.4", "8.0"] {
+        let subject = subject(&server, json!({"tds_version": version})).await;
+        for letters in [3_000, 8_000, 300_000] {
+            let bound = with("SELECT @P1 AS v", vec![Value::Text("x".repeat(letters))]);
+            let output = ask(&subject, bound).await.unwrap();
+            let answer = output.cell(0, 0).as_str().map(str::len);
+            assert_eq!(answer, Some(letters), "{version}");
+            let written = format!("SELECT {}7 AS v", " ".repeat(letters));
+            let output = ask(&subject, query(&written)).await.unwrap();
+            assert_eq!(output.cell(0, 0).as_i64(), Some(7), "{version}");
+        }
+        subject.close().await;
+    }
+}
+
 /// What is wrong is told as what it is, and by whose fault.
 #[tokio::test]
 async fn refusals_are_told_as_what_they_are() {

@@ -39,6 +39,8 @@ pub struct Carrier {
     turn: Turn<TURN_BYTES>,
     /// Bytes that came since something was said.
     unsaid: usize,
+    /// What is said within TLS are packets, too.
+    is_tds: bool,
 }
 
 #[derive(Default)]
@@ -56,19 +58,20 @@ struct Packets {
 }
 
 impl Carrier {
-    pub fn bare(socket: TcpStream) -> Carrier {
+    pub fn bare(socket: TcpStream, is_tds: bool) -> Carrier {
         Carrier {
             socket,
             packets: None,
             turn: Turn::default(),
             unsaid: 0,
+            is_tds,
         }
     }
 
     pub fn tds(socket: TcpStream) -> Carrier {
         Carrier {
             packets: Some(Box::default()),
-            ..Carrier::bare(socket)
+            ..Carrier::bare(socket, true)
         }
     }
 
@@ -76,6 +79,12 @@ impl Carrier {
     #[inline]
     pub fn said(&mut self) {
         self.unsaid = 0;
+    }
+
+    /// Whether each packet of what is said within TLS has to be a record of its own ([`first_packet`]).
+    #[inline]
+    pub fn is_tds(&self) -> bool {
+        self.is_tds
     }
 
     pub fn socket(&self) -> &TcpStream {
@@ -147,6 +156,20 @@ impl Packets {
     }
 }
 
+/// The packet that these bytes begin with, by what its head says of its length; all of them where that is none.
+///
+/// SQL Server drops whoever sends a record of TLS that has more than a packet, or less: its own clients seal one packet at a time.
+pub fn first_packet(bytes: &[u8]) -> &[u8] {
+    let length = match bytes {
+        [_, _, high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
+        _ => 0,
+    };
+    match length {
+        HEADER_BYTES.. => &bytes[..length.min(bytes.len())],
+        _ => bytes,
+    }
+}
+
 /// How many bytes follow a header.
 fn payload(header: &[u8; HEADER_BYTES]) -> io::Result<usize> {
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -191,6 +214,7 @@ impl AsyncRead for Carrier {
             packets,
             turn,
             unsaid,
+            is_tds: _,
         } = self.get_mut();
         // A read is of some kilobytes.
         ready!(turn.poll_room(cx));
@@ -296,6 +320,18 @@ mod tests {
         assert_eq!(payload(&[0x04, 1, 16, 0, 0, 0, 1, 0]).unwrap(), 4088);
         for wrong in [[0x16, 3, 3, 0, 5, 0, 0, 0], [0x12, 1, 0, 7, 0, 0, 1, 0]] {
             assert!(payload(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    /// Packets are told apart by their heads, and what has none is not held back.
+    #[test]
+    fn a_packet_ends_where_it_says() {
+        let packet = [6, 1, 0, 9, 0, 0, 1, 0, 7];
+        let two = [&packet[..], &packet[..]].concat();
+        assert_eq!(first_packet(&two), packet);
+        assert_eq!(first_packet(&packet), packet);
+        for other in [&packet[..8], &packet[..3], &[6, 1, 0, 7, 0, 0, 1, 0], &[]] {
+            assert_eq!(first_packet(other), other);
         }
     }
 }

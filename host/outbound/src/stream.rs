@@ -4,7 +4,7 @@ use std::{
     io,
     mem::MaybeUninit,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use socket2::SockRef;
@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, first_packet};
 
 pub enum Stream {
     Plain(TcpStream),
@@ -67,6 +67,11 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) if stream.get_ref().0.is_tds() => {
+                // What was sealed before has left, so that there is room for a packet as a whole: where it was cut would be a record's end.
+                ready!(Pin::new(&mut *stream).poll_flush(cx))?;
+                Pin::new(stream).poll_write(cx, first_packet(bytes))
+            }
             Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }

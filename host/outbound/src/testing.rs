@@ -10,6 +10,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 /// Answers every request, on any number of connections, with the same bytes.
@@ -233,6 +234,42 @@ pub async fn closing(
         }
     });
     address
+}
+
+/// Shakes hands with the first who comes, and tells how many bytes each of the records has that are said then, until these are so many.
+pub async fn records(config: ServerConfig, bytes: usize) -> (SocketAddr, JoinHandle<Vec<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let told = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut tls = rustls::ServerConnection::new(Arc::new(config)).unwrap();
+        let (mut lengths, mut all) = (Vec::new(), 0);
+        while all < bytes {
+            let mut record = vec![0; 5];
+            socket.read_exact(&mut record).await.unwrap();
+            let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
+            record.resize(5 + length, 0);
+            socket.read_exact(&mut record[5..]).await.unwrap();
+            let mut rest = &record[..];
+            while !rest.is_empty() {
+                tls.read_tls(&mut rest).unwrap();
+            }
+            let state = tls.process_new_packets().unwrap();
+            let mut said = vec![0; state.plaintext_bytes_to_read()];
+            std::io::Read::read_exact(&mut tls.reader(), &mut said).unwrap();
+            if !said.is_empty() {
+                lengths.push(said.len());
+                all += said.len();
+            }
+            let mut flight = Vec::new();
+            while tls.wants_write() {
+                tls.write_tls(&mut flight).unwrap();
+            }
+            socket.write_all(&flight).await.unwrap();
+        }
+        lengths
+    });
+    (address, told)
 }
 
 /// A server that shakes hands in packets of TDS, in small ones, and answers the first bytes that come bare. Written against MS-TDS: it

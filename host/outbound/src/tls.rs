@@ -47,6 +47,16 @@ pub struct Handshake {
     pub protocols: Vec<Vec<u8>>,
 }
 
+/// What TDS begins its name with in ALPN (`tds/8.0`).
+const TDS: &[u8] = b"tds/";
+
+impl Handshake {
+    /// Whether it is the Tabular Data Stream that is spoken within TLS: up to 7.4 the handshake itself is in its packets.
+    fn is_tds(&self) -> bool {
+        self.records == Records::Tds || self.protocols.iter().any(|name| name.starts_with(TDS))
+    }
+}
+
 /// How its records travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Records {
@@ -123,7 +133,7 @@ pub async fn protect_as(
     let name = ServerName::try_from(bare.to_owned())
         .map_err(|_| failed(format!("{host} is no name for a certificate")))?;
     let (config, carrier) = match handshake.records {
-        Records::Bare => (&trust.config, Carrier::bare(stream)),
+        Records::Bare => (&trust.config, Carrier::bare(stream, handshake.is_tds())),
         Records::Tds => (&trust.in_packets, Carrier::tds(stream)),
     };
     let shaken = TlsConnector::from(config.clone())
@@ -501,6 +511,50 @@ mod tests {
         assert_eq!(chosen.as_deref(), Some(&b"tds/8.0"[..]));
         assert_eq!(offer(&[]).await.unwrap(), None);
         assert_eq!(offer(&[b"h2"]).await.unwrap_err().kind, ErrorKind::Tls);
+    }
+
+    /// Each packet of TDS is one record, however many are said at once, for SQL Server ends a connection otherwise. What speaks something else
+    /// has as few as TLS allows.
+    #[tokio::test]
+    async fn a_packet_of_tds_is_a_record() {
+        let ca = Ca::new();
+        let trust = Trust::verified(Some(&ca.pem())).unwrap();
+        // Together more than is sealed ahead.
+        let packets = [[8_000_u16; 20], [512; 20]].concat();
+        let packet = |length: &u16| {
+            let mut packet = vec![7; usize::from(*length)];
+            packet[2..4].copy_from_slice(&length.to_be_bytes());
+            packet
+        };
+        let said: Vec<u8> = packets.iter().flat_map(packet).collect();
+        for protocol in ["tds/8.0", "postgresql"] {
+            let names = vec![protocol.as_bytes().to_vec()];
+            let mut config = ca.leaf("localhost").config(DEFAULT_VERSIONS);
+            config.alpn_protocols = names.clone();
+            let (server, records) = crate::testing::records(config, said.len()).await;
+            let handshake = Handshake {
+                records: Records::Bare,
+                protocols: names,
+            };
+            let stream = TcpStream::connect(server).await.unwrap();
+            let stream = protect_as(stream, &trust, "localhost", handshake)
+                .await
+                .unwrap();
+            let mut stream = crate::Stream::Tls(Box::new(stream));
+            stream.write_all(&said).await.unwrap();
+            stream.flush().await.unwrap();
+            let records = records.await.unwrap();
+            let wanted: Vec<usize> = packets.iter().copied().map(usize::from).collect();
+            match protocol {
+                "tds/8.0" => assert_eq!(records, wanted),
+                _ => assert_eq!(records[0], 16 << 10),
+            }
+        }
+        let tds = Handshake {
+            records: Records::Tds,
+            protocols: Vec::new(),
+        };
+        assert!(tds.is_tds() && !Handshake::default().is_tds());
     }
 
     /// What is no certificate is refused when it is given, not when it is needed.

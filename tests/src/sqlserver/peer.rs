@@ -20,6 +20,8 @@ const HEADER_BYTES: usize = 8;
 const END: u8 = 1;
 /// What a record of TLS begins with: nobody has said anything in packets.
 const HANDSHAKE_RECORD: u8 = 0x16;
+/// Its type, a version and its length.
+const RECORD_HEADER_BYTES: usize = 5;
 
 /// A client's message.
 pub struct Message {
@@ -32,6 +34,8 @@ pub struct Message {
 pub struct Peer {
     socket: TcpStream,
     tls: Option<ServerConnection>,
+    /// What has come of records, once they are bare.
+    wire: Vec<u8>,
     plain: Vec<u8>,
     /// What is read at once.
     read: Vec<u8>,
@@ -47,6 +51,7 @@ impl Peer {
         Peer {
             socket,
             tls: None,
+            wire: Vec::new(),
             plain: Vec::new(),
             read: vec![0; 16 << 10],
             liar,
@@ -103,22 +108,54 @@ impl Peer {
         }
     }
 
-    /// Reads once. Cancelled, it has lost nothing.
+    /// Reads once, unless there is a record already. Cancelled, it has lost nothing. As SQL Server does, it has done with a client whose record has a part of
+    /// a packet, or more than a packet may have.
     async fn fill(&mut self) -> io::Result<bool> {
-        let count = self.socket.read(&mut self.read).await?;
+        if self.tls.is_none() || record_bytes(&self.wire).is_none() {
+            let count = self.socket.read(&mut self.read).await?;
+            let into = match self.tls {
+                Some(_) => &mut self.wire,
+                None => &mut self.plain,
+            };
+            into.extend_from_slice(&self.read[..count]);
+            if count == 0 {
+                return Ok(false);
+            }
+        }
         let Some(tls) = &mut self.tls else {
-            self.plain.extend_from_slice(&self.read[..count]);
-            return Ok(count > 0);
+            return Ok(true);
         };
-        let mut records = &self.read[..count];
-        while !records.is_empty() {
-            tls.read_tls(&mut records)?;
+        while let Some(length) = record_bytes(&self.wire) {
+            let record: Vec<u8> = self.wire.drain(..length).collect();
+            let mut record = &record[..];
+            while !record.is_empty() {
+                if tls.read_tls(&mut record)? == 0 {
+                    return Ok(false);
+                }
+            }
             let state = tls.process_new_packets().map_err(io::Error::other)?;
             let mut plain = vec![0; state.plaintext_bytes_to_read()];
             tls.reader().read_exact(&mut plain)?;
+            if !are_packets(&plain, self.packet_bytes) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
             self.plain.extend(plain);
         }
-        Ok(count > 0)
+        Ok(true)
+    }
+
+    /// The next record of a handshake that is not in packets.
+    async fn record(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(length) = record_bytes(&self.wire) {
+                return Ok(self.wire.drain(..length).collect());
+            }
+            let count = self.socket.read(&mut self.read).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.wire.extend_from_slice(&self.read[..count]);
+        }
     }
 
     /// A whole message.
@@ -162,7 +199,6 @@ impl Peer {
     ) -> io::Result<()> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         while tls.is_handshaking() {
-            let mut records = vec![0; 16 << 10];
             let records = match in_packets {
                 true => {
                     let message = self.message().await?;
@@ -171,14 +207,7 @@ impl Peer {
                         _ => return Err(io::ErrorKind::InvalidData.into()),
                     }
                 }
-                false => {
-                    let count = self.socket.read(&mut records).await?;
-                    if count == 0 {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
-                    records.truncate(count);
-                    records
-                }
+                false => self.record().await?,
             };
             let mut records = &records[..];
             while !records.is_empty() {
@@ -205,6 +234,28 @@ impl Peer {
     }
 }
 
+/// How long the record is that these bytes begin with, if it is here as a whole.
+fn record_bytes(wire: &[u8]) -> Option<usize> {
+    let [_, _, _, high, low] = wire.first_chunk::<RECORD_HEADER_BYTES>()?;
+    let length = RECORD_HEADER_BYTES + usize::from(u16::from_be_bytes([*high, *low]));
+    (wire.len() >= length).then_some(length)
+}
+
+/// Whether these are whole packets, and together no longer than one may be.
+fn are_packets(mut plain: &[u8], packet_bytes: usize) -> bool {
+    if plain.len() > packet_bytes {
+        return false;
+    }
+    while let [_, _, high, low, ..] = plain {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        match plain.split_at_checked(length) {
+            Some((packet, rest)) if packet.len() >= HEADER_BYTES => plain = rest,
+            _ => return false,
+        }
+    }
+    plain.is_empty()
+}
+
 /// A message, or a part of one, in packets of at most so many bytes each.
 fn packets(kind: u8, body: &[u8], room: usize, is_last: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len() + HEADER_BYTES);
@@ -225,4 +276,27 @@ fn packets(kind: u8, body: &[u8], room: usize, is_last: bool) -> Vec<u8> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As SQL Server has it by what its clients' users report: a record is a packet, or several small ones.
+    #[test]
+    fn a_record_has_whole_packets() {
+        let packet = |length: usize| packets(RPC, &vec![7; length - HEADER_BYTES], 9_000, true);
+        assert!(are_packets(&packet(512), 512) && are_packets(&[], 512));
+        assert!(are_packets(&[packet(8), packet(504)].concat(), 512));
+        for wrong in [
+            packet(513),
+            [packet(512), packet(8)].concat(),
+            packet(512)[..511].to_vec(),
+            [packet(100), packet(9)[..4].to_vec()].concat(),
+            vec![RPC, END, 0],
+            vec![RPC, END, 0, 0, 0, 0, 0, 0],
+        ] {
+            assert!(!are_packets(&wrong, 512), "{} bytes", wrong.len());
+        }
+    }
 }
