@@ -22,6 +22,8 @@ pub enum Scalar {
     Time,
     DateTime,
     Timestamp,
+    /// A range of them, which is a text.
+    Timestamps,
     Json,
 }
 
@@ -72,7 +74,7 @@ impl Type {
             Scalar::Int64 => ColumnType::Int64,
             Scalar::Float64 => ColumnType::Float64,
             Scalar::Numeric => ColumnType::Decimal,
-            Scalar::String => ColumnType::Text,
+            Scalar::String | Scalar::Timestamps => ColumnType::Text,
             Scalar::Bytes => ColumnType::Bytes,
             Scalar::Date => ColumnType::Date,
             Scalar::Time => ColumnType::Time,
@@ -111,6 +113,11 @@ impl Field {
         self.mode == "REPEATED"
     }
 
+    fn is_of_timestamps(&self) -> bool {
+        let element = self.range_element_type.as_ref();
+        element.is_some_and(|element| element.kind == "TIMESTAMP")
+    }
+
     fn read(&self, room: &mut usize) -> Result<Type, Error> {
         *room = room.checked_sub(1).ok_or_else(|| {
             Error::limit_exceeded(
@@ -143,6 +150,7 @@ impl Field {
                     ));
                 }
             },
+            "RANGE" if self.is_of_timestamps() => Type::Scalar(Scalar::Timestamps),
             // STRING, and what BigQuery writes as a text: GEOGRAPHY, INTERVAL, RANGE, and what is still to come.
             _ => Type::Scalar(Scalar::String),
         };

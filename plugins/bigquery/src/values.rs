@@ -14,6 +14,9 @@ use souk_sdk::{ColumnBuilder, Error};
 use crate::answers::{Cell, Row, malformed};
 use crate::types::{Scalar, Type};
 
+/// A range's beginning or end that it has not.
+const UNBOUNDED: &str = "UNBOUNDED";
+
 impl Kind for Type {
     fn is_raw(&self) -> bool {
         matches!(self, Type::Array(_) | Type::Struct(_))
@@ -65,6 +68,7 @@ fn push(scalar: Scalar, text: &str, into: &mut ColumnBuilder) -> Result<(), Erro
         Scalar::Time => into.i64(time(text)?),
         Scalar::DateTime => into.i64(clock(text)?),
         Scalar::Timestamp => into.i64(moment(text)?),
+        Scalar::Timestamps => into.var(moments(text)?.as_bytes()),
         Scalar::Json => into.var(document(text)?.as_bytes()),
     }
 }
@@ -134,6 +138,22 @@ fn moment(text: &str) -> Result<i64, Error> {
     micros.ok_or_else(malformed)
 }
 
+/// `[1577836800000000, UNBOUNDED)`: in microseconds as well, since that is asked for, and written as moments are elsewhere. (Those of a
+/// `RANGE<DATETIME>` come as clocks.)
+fn moments(text: &str) -> Result<String, Error> {
+    let bound = |text: &str| match text {
+        UNBOUNDED => Ok(text.to_owned()),
+        _ => moment(text).map(rfc3339),
+    };
+    let bounds = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(')'));
+    let (from, until) = bounds
+        .and_then(|bounds| bounds.split_once(", "))
+        .ok_or_else(malformed)?;
+    Ok(format!("[{}, {})", bound(from)?, bound(until)?))
+}
+
 fn document(text: &str) -> Result<&str, Error> {
     match json::is_document(text) {
         true => Ok(text),
@@ -196,6 +216,7 @@ fn part(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         Scalar::Time => write_text(&TimeOfDay(time(text)?).to_string(), out),
         Scalar::DateTime => write_text(&iso8601(clock(text)?), out),
         Scalar::Timestamp => write_text(&rfc3339(moment(text)?), out),
+        Scalar::Timestamps => write_text(&moments(text)?, out),
         Scalar::String | Scalar::Bytes | Scalar::Date => write_text(text, out),
     }
     Ok(())

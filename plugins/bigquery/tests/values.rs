@@ -121,6 +121,48 @@ fn scalars_keep_every_digit() {
     }
 }
 
+/// Ranges of moments have their bounds in microseconds, as Google's own clients read them; of days and clocks they are texts already.
+#[test]
+fn ranges_of_moments_are_read() {
+    let range = |element: &str| json!({"name": "v", "type": "RANGE", "mode": "NULLABLE", "rangeElementType": {"type": element}});
+    for (element, cell, wanted) in [
+        (
+            "TIMESTAMP",
+            "[1234567, 1234789)",
+            "[1970-01-01T00:00:01.234567Z, 1970-01-01T00:00:01.234789Z)",
+        ),
+        (
+            "TIMESTAMP",
+            "[UNBOUNDED, -1)",
+            "[UNBOUNDED, 1969-12-31T23:59:59.999999Z)",
+        ),
+        (
+            "DATETIME",
+            "[2009-06-17T13:45:30, UNBOUNDED)",
+            "[2009-06-17T13:45:30, UNBOUNDED)",
+        ),
+        (
+            "DATE",
+            "[2009-06-17, 2019-06-17)",
+            "[2009-06-17, 2019-06-17)",
+        ),
+    ] {
+        let answer = column(range(element), &[json!(cell)]).ok();
+        assert_eq!(texts(&answer), [wanted, "NULL"], "{element}");
+        assert_eq!(answer.columns[0].kind, ColumnType::Text);
+        assert_eq!(answer.columns[0].native, format!("RANGE<{element}>"));
+    }
+    let mut many = range("TIMESTAMP");
+    many["mode"] = json!("REPEATED");
+    let answer = column(many, &[json!([{"v": "[0, UNBOUNDED)"}])]).ok();
+    let wanted = r#"["[1970-01-01T00:00:00.000000Z, UNBOUNDED)"]"#;
+    assert_eq!(texts(&answer), [wanted, "[]"]);
+    for wrong in ["", "[1, 2]", "[1)", "[1,2)", "[1, 2, 3)", "[a, 2)"] {
+        let error = column(range("TIMESTAMP"), &[json!(wrong)]).error();
+        assert_eq!(error.code, "malformed_answer", "{wrong}");
+    }
+}
+
 /// Arrays and structs are JSON, in which every value is written as a column of it is.
 #[test]
 fn what_is_nested_is_json() {
