@@ -67,11 +67,11 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String])
         ),
         (_, 390_186 | 390_189) => Error::configuration(
             "unknown_role",
-            "Snowflake has no role of the connection's name, or the user does not have it, or the token is for another one",
+            "Snowflake has no role of the connection's name (with its capital letters), or the user does not have it, or the token is for another one",
         ),
         (_, 390_201) => Error::configuration(
             "unknown_warehouse",
-            "Snowflake has no warehouse of the connection's name, or the role may not use it: GRANT USAGE ON WAREHOUSE to it",
+            "Snowflake has no warehouse of the connection's name (with its capital letters), or the role may not use it: GRANT USAGE ON WAREHOUSE to it",
         ),
         (_, 390_144 | 394_300..=394_399) => Error::authentication(
             "key_refused",

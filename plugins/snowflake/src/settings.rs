@@ -18,8 +18,8 @@ pub const SCHEMA: &str = r#"{
     "api_key": {"type": "string", "minLength": 1, "maxLength": 8192, "writeOnly": true, "title": "Token", "description": "A programmatic access token, or one of OAuth", "x-souk-header": "authorization", "x-souk-header-prefix": "Bearer "},
     "authenticator": {"type": "string", "enum": ["PROGRAMMATIC_ACCESS_TOKEN", "OAUTH"], "default": "PROGRAMMATIC_ACCESS_TOKEN", "title": "What the token is"},
     "database": {"type": "string", "minLength": 1, "maxLength": 512, "title": "Database", "description": "DATABASE, or DATABASE.SCHEMA, in the case in which Snowflake shows them: where tables are that a statement names without"},
-    "warehouse": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Warehouse", "description": "What statements run on; the user's own if it is left out"},
-    "role": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Role", "description": "One that may only read; the user's own if it is left out"},
+    "warehouse": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Warehouse", "description": "What statements run on, in the case in which Snowflake shows it; the user's own if it is left out"},
+    "role": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Role", "description": "One that may only read, in the case in which Snowflake shows it; the user's own if it is left out"},
     "statement_timeout_ms": {"type": "integer", "minimum": 1, "maximum": 2147483647, "default": 30000, "title": "Statement timeout in milliseconds"}
   }
 }"#;
