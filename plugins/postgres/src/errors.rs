@@ -40,8 +40,9 @@ impl ServerError {
                     error.text.push_str("; ");
                     error.text.push_str(&value);
                 }
-                // `unnamed portal parameter $1 = '…'`: no translation touches the number.
-                b'W' => error.parameter = error.parameter.or_else(|| numbered(&value)),
+                // `unnamed portal parameter $1 = '…'`: no translation touches the number. What a function of the seller's has in it (`EXECUTE … USING`)
+                // is told with numbers of its own, and the function behind it.
+                b'W' => error.parameter = value.lines().last().and_then(numbered),
                 b'P' => error.text.push_str(&format!(" (at character {value})")),
                 _ => {}
             }
@@ -97,6 +98,7 @@ impl ServerError {
     /// be what the server refuses.
     pub fn blame(self, cancelled: bool, is_bound: bool) -> Error {
         let state = self.sqlstate.as_str();
+        let parameter = self.parameter.filter(|_| is_bound);
         let error = match state {
             "28P01" => Error::authentication(
                 "password_rejected",
@@ -135,6 +137,12 @@ impl ServerError {
             "57P05" | "25P03" => {
                 Error::unavailable("session_closed", "the database closed an idle session")
             }
+            // Searches (`to_tsquery`), paths of jsonpath and of XML are read where a statement runs; its own text was read before, when it was prepared.
+            "42601" | "10608" if is_bound => refused_value(parameter),
+            // And so is a name that a parameter is (`:table::regclass`, `regconfig`).
+            "42P01" | "42602" | "42703" | "42704" | "42883" | "3F000" if parameter.is_some() => {
+                refused_value(parameter)
+            }
             "42P01" => Error::source_failed(
                 "unknown_table",
                 "the statement names a table that does not exist",
@@ -154,19 +162,11 @@ impl ServerError {
             "55P03" | "55006" => conflict(),
             _ => match state.get(..2).unwrap_or_default() {
                 "28" => Error::authentication("login_refused", "the database refused the login"),
-                "22" => match self.parameter {
-                    Some(index) => {
-                        Error::invalid_request("invalid_value", "is no value of its type")
-                            .parameter(index)
-                    }
-                    None if is_bound => {
-                        Error::invalid_request("invalid_value", "the database refused a value")
-                    }
-                    None => Error::source_failed(
-                        "invalid_value",
-                        "the statement makes a value that its type does not have",
-                    ),
-                },
+                "22" if is_bound => refused_value(parameter),
+                "22" => Error::source_failed(
+                    "invalid_value",
+                    "the statement makes a value that its type does not have",
+                ),
                 "53" => {
                     Error::unavailable("out_of_resources", "the database has run out of a resource")
                 }
@@ -195,6 +195,16 @@ pub fn interrupted() -> Error {
         "the statement was stopped in another one's stead; try again",
     )
     .source_code("57014")
+}
+
+/// Of the parameter that the server names, if it names one.
+fn refused_value(parameter: Option<usize>) -> Error {
+    match parameter {
+        Some(index) => {
+            Error::invalid_request("invalid_value", "is no value of its type").parameter(index)
+        }
+        None => Error::invalid_request("invalid_value", "the database refused a value"),
+    }
 }
 
 fn conflict() -> Error {
@@ -285,7 +295,54 @@ fn numbered(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol;
+    use bytes::BytesMut;
+    use postgres_protocol::message::backend::Message;
     use souk_sdk::ErrorClass;
+
+    /// What is told of an error of the server's with these fields.
+    fn told(fields: &[u8], is_bound: bool) -> Error {
+        let mut whole = Vec::new();
+        protocol::message(&mut whole, b'E', |out| out.extend_from_slice(fields));
+        match Message::parse(&mut BytesMut::from(whole.as_slice())) {
+            Ok(Some(Message::ErrorResponse(body))) => {
+                ServerError::read(&body).blame(false, is_bound)
+            }
+            _ => panic!("{fields:?} are no error"),
+        }
+    }
+
+    /// What the server reads only where a statement runs is its caller's, of the parameter that it names. What a function of the seller's binds by itself
+    /// has numbers, too, and is nobody's parameter.
+    #[test]
+    fn a_value_is_the_callers_where_it_has_given_one() {
+        use ErrorClass::{InvalidRequest, Source};
+        const BOUND: &str = "Wunnamed portal parameter $2 = '...'\0";
+        const OWN: &str =
+            "WSQL statement \"SELECT 1 / $1\"\nPL/pgSQL function divide() line 1 at EXECUTE\0";
+        for (state, context, is_bound, class, parameter) in [
+            ("22P02", BOUND, true, InvalidRequest, Some(1)),
+            ("22012", "", true, InvalidRequest, None),
+            ("22012", OWN, true, InvalidRequest, None),
+            ("22012", OWN, false, Source, None),
+            ("42601", BOUND, true, InvalidRequest, Some(1)),
+            ("42601", "", true, InvalidRequest, None),
+            ("42601", "", false, Source, None),
+            ("42P01", BOUND, true, InvalidRequest, Some(1)),
+            ("42P01", OWN, true, Source, None),
+            ("42P01", "", true, Source, None),
+            ("42704", BOUND, true, InvalidRequest, Some(1)),
+            ("42704", "", true, Source, None),
+        ] {
+            let fields = format!("SERROR\0C{state}\0Mtold\0{context}\0");
+            let error = told(fields.as_bytes(), is_bound);
+            assert_eq!(
+                (error.class, error.parameter),
+                (class, parameter),
+                "{fields:?} {is_bound}"
+            );
+        }
+    }
 
     /// Whoever stands before the server says what is wrong in words of its own.
     #[test]

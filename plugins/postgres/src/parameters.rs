@@ -279,7 +279,14 @@ fn number(value: &Value) -> Result<f64, &'static str> {
     match value {
         Value::Int64(value) => Ok(*value as f64),
         Value::Float64(value) => Ok(*value),
-        Value::Decimal(text) | Value::Text(text) => text.trim().parse().map_err(|_| "a number"),
+        Value::Decimal(text) | Value::Text(text) => match text.trim().parse::<f64>() {
+            // `Infinity` is one; a number of more digits than any float has is another one, and the server refuses it as well.
+            Ok(number) if number.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) => {
+                Err("a number that fits float8")
+            }
+            Ok(number) => Ok(number),
+            Err(_) => Err("a number"),
+        },
         _ => Err("a number"),
     }
 }
@@ -358,6 +365,18 @@ mod tests {
         assert!(encoded(Value::Float64(1.5), oid::INT4).is_err());
         assert!(encoded(Value::Boolean(true), oid::INT4).is_err());
         assert!(encoded(Value::Int64(-1), oid::OID).is_err());
+    }
+
+    /// A number that no float holds is refused, and is no infinity; one that was meant is.
+    #[test]
+    fn floats_fit_or_are_refused() {
+        let digits = format!("1{}", "0".repeat(309));
+        for type_oid in [oid::FLOAT4, oid::FLOAT8] {
+            for beyond in [Value::Decimal(digits.clone()), Value::Text("-1e309".into())] {
+                assert!(encoded(beyond, type_oid).is_err(), "{type_oid}");
+            }
+            assert!(encoded(Value::Text("-Infinity".into()), type_oid).is_ok());
+        }
     }
 
     /// An exact number has the digits that its caller has written.

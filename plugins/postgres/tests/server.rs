@@ -103,6 +103,21 @@ fn errors_have_their_class() {
     assert_eq!(doomed.wait(id).unwrap_err().class, ErrorClass::Unavailable);
 }
 
+/// What a function of the seller's binds by itself is none of the caller's values, of whom there may be none.
+#[test]
+fn a_functions_own_values_are_not_the_callers() {
+    let cluster = Cluster::get();
+    cluster.admin(
+        "CREATE FUNCTION shop.divide() RETURNS int LANGUAGE plpgsql
+         AS $$ DECLARE r int; BEGIN EXECUTE 'SELECT 1 / $1' INTO r USING 0; RETURN r; END $$",
+    );
+    let error = cluster.wire().query("SELECT shop.divide()", vec![]).error();
+    assert_eq!(
+        (error.class, error.code.as_str(), error.parameter),
+        (ErrorClass::Source, "invalid_value", None)
+    );
+}
+
 /// How many statements of `stranger` the server is running.
 fn running(cluster: &Cluster) -> i32 {
     cluster

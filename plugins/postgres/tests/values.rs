@@ -404,6 +404,14 @@ fn parameters_are_bound() {
         ("$1::text", Value::Text("a\0b".into())),
         ("$1::shop.mood", Value::Text("angry".into())),
         ("1 / $1::int4", Value::Int64(0)),
+        // What is only read where the statement runs.
+        ("to_tsquery('simple', $1)", Value::Text("red &".into())),
+        ("$1::tsquery", Value::Text("red blue".into())),
+        (
+            "jsonb_path_query_array('{}', $1::jsonpath)",
+            Value::Text("$.[".into()),
+        ),
+        ("$1::regclass", Value::Text("nothing".into())),
     ] {
         let error = wire
             .query(&format!("SELECT ({expression})::text"), vec![value])

@@ -298,3 +298,18 @@ SELECT count(*)::text FROM matches WHERE goals = :goals;
 -- :n integer "7"
 -- refused 400 INVALID_PARAMETER
 SELECT (:n + 1)::text;
+
+--- a caller's words that are no search
+-- :q string "red &"
+-- refused 400 INVALID_PARAMETER 42601
+SELECT count(*)::text FROM staff WHERE to_tsvector('simple', name) @@ to_tsquery('simple', :q);
+
+--- a caller's path that is none
+-- :path string "$.["
+-- refused 400 INVALID_PARAMETER 42601
+SELECT jsonb_path_query_array('{"a": 1}', CAST(:path AS jsonpath))::text;
+
+--- a caller's name of a table that there is not
+-- :name string "stuff"
+-- refused 400 INVALID_PARAMETER 42P01
+SELECT CAST(CAST(:name AS regclass) AS text);
