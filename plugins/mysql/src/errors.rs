@@ -146,17 +146,19 @@ impl ServerError {
                 "the statement names a column that does not exist",
             ),
             // Found where the statement runs, not where it is prepared: a search, a pattern, a document or a path of the caller's that the
-            // server cannot read, a text in a character set that a column does not have, a number that a function does not take.
+            // server cannot read, a text in a character set that a column does not have, a number or a system of places that a function does not take.
             1064
             | 1139
             | 1267
             | 1270
             | 1271
+            | 3048
             | 3143
             | 3149
             | 3153
             | 3154
             | 3165
+            | 3548
             | 3684..=3700
             | 3854
             | 3887
@@ -223,6 +225,8 @@ impl ServerError {
             ),
             // Values that are none of their type, some of which have no SQLSTATE of their own.
             1210 | 1367 | 1411 | 1525 if bound => refused_value(),
+            // Of an error of no number of its own.
+            1105 if bound && self.text.starts_with("XPATH syntax error") => refused_value(),
             _ => match self.sqlstate.get(..2).unwrap_or_default() {
                 "28" => Error::authentication("login_refused", "the database refused the login"),
                 "22" if bound => refused_value(),
@@ -267,17 +271,24 @@ mod tests {
             sqlstate: "HY000".to_owned(),
             text: "told".to_owned(),
         };
-        for number in [1064, 1139, 1267, 3143, 3685, 3988, 4024, 4037, 4038, 4042] {
+        for number in [
+            1064, 1139, 1267, 3048, 3143, 3548, 3685, 3988, 4024, 4037, 4038, 4042,
+        ] {
             let caller = error(number).blame(true);
             assert_eq!(caller.class, ErrorClass::InvalidRequest, "{number}");
             assert_eq!(caller.code, "invalid_value", "{number}");
             let seller = error(number).blame(false);
             assert_eq!(seller.class, ErrorClass::Source, "{number}");
         }
-        for number in [1054, 1111, 1242, 1644, 4000] {
+        for number in [1054, 1105, 1111, 1242, 1644, 4000] {
             let seller = error(number).blame(true);
             assert_eq!(seller.class, ErrorClass::Source, "{number}");
         }
+        let path = ServerError {
+            text: "XPATH syntax error: '['".to_owned(),
+            ..error(1105)
+        };
+        assert_eq!(path.blame(true).class, ErrorClass::InvalidRequest);
     }
 
     /// Who is not let in learns what to change, and where.

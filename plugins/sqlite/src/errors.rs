@@ -3,6 +3,29 @@
 use rusqlite::ffi;
 use souk_sdk::Error;
 
+/// How SQLite begins what it says, where a statement runs, of a value that it cannot use. What is wrong with the statement itself it has said when that
+/// was prepared; what a file may hold as well (a text that is no JSON, numbers whose sum is too large) is not among it.
+const OF_VALUES: [&str; 15] = [
+    // Searches. A word before a colon is a column of the search, and so is one behind a minus.
+    "fts5: ",
+    "fts5 expression tree is too large",
+    "FTS expression tree is too large",
+    "malformed MATCH expression: ",
+    "unterminated string",
+    "unknown special query: ",
+    "expected integer, got ",
+    "no such column: ",
+    // Paths and patterns.
+    "bad JSON path: ",
+    "LIKE or GLOB pattern too complex",
+    "ESCAPE expression must be ",
+    // Places and numbers of rows.
+    "argument of ntile must be ",
+    "second argument to nth_value must be ",
+    "frame starting offset must be ",
+    "frame ending offset must be ",
+];
+
 /// An error of rusqlite's, met while the file is opened or its catalog is read: nothing of it is a caller's.
 pub fn of_statement(error: rusqlite::Error) -> Error {
     let (code, text) = match &error {
@@ -67,6 +90,9 @@ fn classify(code: i32, text: &str, is_bound: bool) -> Error {
             "value_mismatch",
             "the statement makes a value of a type that it cannot use",
         ),
+        ffi::SQLITE_ERROR if is_bound && OF_VALUES.iter().any(|said| text.starts_with(said)) => {
+            Error::invalid_request("invalid_value", "the database refused a value")
+        }
         ffi::SQLITE_ERROR if text.starts_with("no such table") => Error::not_found(
             "table_not_found",
             "the statement names a table that does not exist",

@@ -144,6 +144,57 @@ fn errors_say_whose_fault_they_are() {
     assert!(!error.message.contains("absent"));
 }
 
+/// A search, a path or a number that SQLite only reads where a statement runs is the caller's who gave it. What the statement says by itself, and what
+/// lies in the file, is not.
+#[test]
+fn what_is_read_as_it_runs_is_the_callers() {
+    let directory = shop();
+    let mut session = open(directory.path(), "shop.db").unwrap();
+    let search = |words: &str, values| {
+        let text = format!("SELECT count(*) FROM notes WHERE notes MATCH {words}");
+        query(&text, values)
+    };
+    for words in ["\"red", "red.", "colour:red", "red - blue", "AND", "*", ""] {
+        let of_caller = search("?1", vec![Value::Text(words.into())]);
+        let error = ask(&mut session, of_caller).unwrap_err();
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::InvalidRequest, "invalid_value"),
+            "{words}: {error:?}"
+        );
+        let of_seller = search(&format!("'{words}'"), vec![]);
+        let error = ask(&mut session, of_seller).unwrap_err();
+        assert_ne!(error.class, ErrorClass::InvalidRequest, "{words}");
+    }
+    for (expression, value, class) in [
+        (
+            "json_extract('{}', ?1)",
+            Value::Text("a[".into()),
+            ErrorClass::InvalidRequest,
+        ),
+        (
+            "'a' LIKE 'a' ESCAPE ?1",
+            Value::Text("xx".into()),
+            ErrorClass::InvalidRequest,
+        ),
+        (
+            "ntile(?1) OVER ()",
+            Value::Int64(0),
+            ErrorClass::InvalidRequest,
+        ),
+        (
+            "json_extract('{', '$.a'), ?1",
+            Value::Int64(0),
+            ErrorClass::Source,
+        ),
+        ("absent, ?1", Value::Int64(0), ErrorClass::NotFound),
+    ] {
+        let text = format!("SELECT {expression} FROM orders");
+        let error = ask(&mut session, query(&text, vec![value])).unwrap_err();
+        assert_eq!(error.class, class, "{text}: {error:?}");
+    }
+}
+
 #[test]
 fn a_file_that_cannot_be_opened_is_the_settings_fault() {
     let directory = shop();

@@ -213,3 +213,23 @@ SELECT group_concat(name) FROM (SELECT name FROM staff LIMIT :n);
 -- :day date "2026-02-30"
 -- refused 400 INVALID_PARAMETER
 SELECT count(*) FROM matches WHERE day = :day;
+
+--- a caller's words that are no search
+-- :q string "\"red"
+-- refused 400 INVALID_PARAMETER SQLITE_ERROR
+SELECT count(*) FROM documents WHERE documents MATCH :q;
+
+--- a caller's words that name a column of the search that there is not
+-- :q string "colour:red"
+-- refused 400 INVALID_PARAMETER SQLITE_ERROR
+SELECT count(*) FROM documents WHERE documents MATCH :q;
+
+--- a caller's path that is none
+-- :path string "a["
+-- refused 400 INVALID_PARAMETER SQLITE_ERROR
+SELECT json_extract('{"a": 1}', :path);
+
+--- a seller's column that is not there, whatever the caller says
+-- :n integer 1
+-- refused 502 SOURCE_ERROR SQLITE_ERROR
+SELECT count(*) FROM staff WHERE size = :n;
