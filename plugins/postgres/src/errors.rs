@@ -56,6 +56,15 @@ impl ServerError {
             || (self.sqlstate == "0A000" && self.routine == "RevalidateCachedQuery")
     }
 
+    /// What the statement names has no such operator or function any more for what its parameters were when it was prepared.
+    pub fn is_outgrown(&self) -> bool {
+        self.parameter.is_none()
+            && matches!(
+                self.sqlstate.as_str(),
+                "42725" | "42804" | "42846" | "42883"
+            )
+    }
+
     /// The server knows no statement of that name.
     pub fn is_lost_statement(&self) -> bool {
         self.sqlstate == "26000"

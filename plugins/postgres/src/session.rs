@@ -253,6 +253,7 @@ impl Session {
                     false => out.extend_from_slice(&protocol::RUN_UNDO_SYNC),
                 }
                 statement.room.set(ROOM_MAX.min(out.len() - begin));
+                statement.was_bound.set(true);
                 let locks = statement.locks;
                 let mut job = Execute::new(ask, statement);
                 job.ends_behind = ends_behind;
@@ -264,7 +265,7 @@ impl Session {
                     self.unlock(step);
                 }
             }
-            Err(error) => step.failed(ask.id, error),
+            Err(error) => self.refuse_value(ask, &statement, error, step),
         }
     }
 
@@ -277,11 +278,29 @@ impl Session {
         match parameters::bind(&mut out, head, types, &ask.parameters, &statement.tail) {
             Ok(()) => {
                 out.extend_from_slice(&protocol::EXECUTE);
+                statement.was_bound.set(true);
                 let job = Job::Execute(Execute::new(ask, statement));
                 self.send_pooled(job, out, step);
             }
-            Err(error) => step.failed(ask.id, error),
+            Err(error) => self.refuse_value(ask, &statement, error, step),
         }
+    }
+
+    /// A value does not fit what its parameter was when the statement was prepared. That may be long ago, and the column another one by now: the server is
+    /// asked what it is, but not for one such value after the other.
+    #[cold]
+    fn refuse_value(
+        &mut self,
+        mut ask: Ask,
+        statement: &Rc<Statement>,
+        error: Error,
+        step: &mut Step,
+    ) {
+        if ask.retried || !statement.was_bound.get() || error.code != "parameter_type" {
+            return step.failed(ask.id, error);
+        }
+        (ask.retried, ask.typing) = (true, None);
+        self.retype(ask, statement, step);
     }
 
     /// Prepares a statement with other types.

@@ -86,6 +86,8 @@ pub struct Statement {
     pub tail: Vec<u8>,
     /// How many bytes its last request had. A buffer of as many is handed to the host as it is: another one is cut to its length first.
     pub room: Cell<usize>,
+    /// It has been bound since it was prepared.
+    pub was_bound: Cell<bool>,
     /// Runs that are in no group.
     alone: Cell<u16>,
     column_oids: Vec<u32>,
@@ -125,6 +127,7 @@ impl Statement {
             head,
             tail,
             room: Cell::new(0),
+            was_bound: Cell::new(false),
             alone: Cell::new(0),
             column_oids,
             typing,

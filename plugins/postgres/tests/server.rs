@@ -353,6 +353,28 @@ fn stale_statements_are_prepared_again() {
     );
 }
 
+/// A column that becomes of another type is compared as what it is then, by a statement that was prepared before, and with values that did not fit it before.
+#[test]
+fn a_column_of_another_type_is_compared_as_that() {
+    let cluster = Cluster::get();
+    cluster.admin("CREATE TABLE shop.migrating (id int4, code int4); INSERT INTO shop.migrating VALUES (1, 7); GRANT SELECT ON shop.migrating TO reader");
+    let mut wire = cluster.wire();
+    const BY_ID: &str = "SELECT count(*) FROM shop.migrating WHERE id = $1";
+    const BY_CODE: &str = "SELECT count(*) FROM shop.migrating WHERE code = $1";
+    for (sql, value) in [(BY_ID, 1), (BY_CODE, 7)] {
+        let answer = wire.query(sql, vec![Value::Int64(value)]).ok();
+        assert_eq!(answer.cell(0, 0), "1", "{sql}");
+    }
+    let beyond = wire.query(BY_ID, vec![Value::Int64(3_000_000_000)]);
+    assert_eq!(beyond.error().code, "parameter_type");
+    assert_eq!(wire.query(BY_ID, vec![Value::Int64(1)]).ok().rows, 1);
+    cluster.admin("ALTER TABLE shop.migrating ALTER id TYPE int8, ALTER code TYPE text; UPDATE shop.migrating SET id = 3000000000");
+    for (sql, value) in [(BY_ID, 3_000_000_000), (BY_CODE, 7)] {
+        let answer = wire.query(sql, vec![Value::Int64(value)]).ok();
+        assert_eq!(answer.cell(0, 0), "1", "{sql}");
+    }
+}
+
 /// The schema: what the user may read, fields in order, keys, estimates; filters narrow it.
 #[test]
 fn schema_comes_from_the_catalog() {

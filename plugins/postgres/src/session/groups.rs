@@ -95,10 +95,11 @@ impl Session {
         let (head, types) = (&statement.head, &statement.parameters);
         if let Err(error) = parameters::bind(out, head, types, &ask.parameters, &statement.tail) {
             out.truncate(begin);
-            return step.failed(ask.id, error);
+            return self.refuse_value(ask, &statement, error, step);
         }
         out.extend_from_slice(&protocol::EXECUTE);
         statement.room.set(ROOM_MAX.min(out.len() - begin));
+        statement.was_bound.set(true);
         let mut job = Execute::new(ask, statement);
         job.before = if is_first { 2 } else { 1 };
         job.is_followed = true;

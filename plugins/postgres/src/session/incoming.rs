@@ -291,7 +291,10 @@ impl Session {
         let (lost, stale, aborted, cancelled) = match &job.error {
             Some(error) => (
                 error.is_lost_statement(),
-                error.is_stale_statement(),
+                // What meets values that were bound as those of before says nothing of what is there now.
+                job.has_changed
+                    || error.is_stale_statement()
+                    || error.is_outgrown() && !job.statement.parameters.is_empty(),
                 error.is_aborted(),
                 error.is_cancelled(),
             ),
@@ -328,7 +331,7 @@ impl Session {
         // A statement goes stale once.
         if unharmed && stale && !job.ask.retried {
             self.forget(&job.statement, step);
-            job.ask.retried = true;
+            (job.ask.retried, job.ask.typing) = (true, None);
             return self.ask(&job.statement.text.clone(), job.ask, step);
         }
         if job.cancel == Cancel::No && !job.complete {
