@@ -23,8 +23,19 @@ pub fn accepts_tls(bytes: &[u8]) -> Result<(), Error> {
             "tls_not_supported",
             "the database server does not offer TLS, which ssl_mode asks for: turn it on there, or set ssl_mode to disable where the network is your own",
         )),
+        [b'E', ..] => Err(no_process()),
         _ => Err(malformed().detail("unexpected answer to SSLRequest")),
     }
+}
+
+/// A server that cannot make a process for the session says so in words, as servers did before version 3 of the protocol, whatever it was asked. They are
+/// anybody's who stands in the wire: nothing of them is told.
+#[cold]
+pub fn no_process() -> Error {
+    Error::unavailable(
+        "out_of_resources",
+        "the database server has answered with an error before it has read anything: it may have no memory for another session",
+    )
 }
 
 /// The startup message. What is set here every statement finds. A pooler takes what it keeps for each of its clients, and
@@ -188,6 +199,8 @@ mod tests {
         assert!(accepts_tls(b"S").is_ok());
         assert_eq!(accepts_tls(b"N").unwrap_err().code, "tls_not_supported");
         assert_eq!(accepts_tls(b"SR").unwrap_err().code, "protocol_error");
+        let forks = accepts_tls(b"Ecould not fork new process for connection: Cannot allocate");
+        assert_eq!(forks.unwrap_err().code, "out_of_resources");
     }
 
     /// The password never crosses a plain wire in clear text.

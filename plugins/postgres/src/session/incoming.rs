@@ -54,6 +54,10 @@ impl Session {
                 return Ok(at);
             };
             let length = u32::from_be_bytes([a, b, c, d]) as usize;
+            // Words stand where a length should.
+            if tag == b'E' && length > MESSAGE_BYTES_MAX && matches!(self.phase, Phase::Login(_)) {
+                return Err(startup::no_process());
+            }
             // The protocol's lengths are signed.
             if length < 4 || length > i32::MAX as usize {
                 return Err(malformed());

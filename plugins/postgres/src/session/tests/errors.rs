@@ -172,3 +172,23 @@ fn what_is_refused_stays_alone() {
     assert_eq!(after(&mut session, ANSWERED).1, [6]);
     assert!(!together(&mut session, 9));
 }
+
+/// A server that has no process for the session may have one later, and is no other kind of server.
+#[test]
+fn a_server_without_a_process_is_unavailable() {
+    let json = r#"{"username":"u","password":"p","database":"d","ssl_mode":"disable"}"#;
+    let mut session = Session::open(Settings {
+        engine: "postgres".into(),
+        json: json.into(),
+    })
+    .unwrap();
+    session.start(&mut Step::default()).unwrap();
+    let words = b"Ecould not fork new process for connection: Cannot allocate memory\n\0";
+    let error = session
+        .receive(Input::Bytes(words.to_vec()), &mut Step::default())
+        .unwrap_err();
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Unavailable, "out_of_resources")
+    );
+}
