@@ -128,7 +128,10 @@ fn message(fault: &Fault, class: Class, owner: bool) -> String {
             )
         }
         (Class::Timeout, _) => format!("{}; ask for less, or tell the seller", fault.message),
-        (Class::Source | Class::SellerApi, FaultKind::Unreachable) if owner => {
+        // Connectors say it of some failures by themselves.
+        (Class::Source | Class::SellerApi, FaultKind::Unreachable)
+            if owner && !fault.message.ends_with("try again") =>
+        {
             format!("{}; try again", fault.message)
         }
         _ if owner => fault.message.clone(),
@@ -309,6 +312,16 @@ mod tests {
         }
         for kind in [FaultKind::InvalidRequest, FaultKind::Unsupported] {
             assert_eq!(told(false, Blame::Caller, kind), words, "{kind:?}");
+        }
+    }
+
+    /// What to do is said once, whoever says it first.
+    #[test]
+    fn an_owner_is_told_once_to_try_again() {
+        for words in ["the source is away", "the source is away; try again"] {
+            let fault = Fault::new(Blame::Source, FaultKind::Unreachable, words);
+            let told = refusal("asset", "ast_1")(Failure::before(true, fault));
+            assert_eq!(told.message(), "the source is away; try again");
         }
     }
 
