@@ -42,7 +42,7 @@ impl ServerError {
                 }
                 // `unnamed portal parameter $1 = '…'`: no translation touches the number. What a function of the seller's has in it (`EXECUTE … USING`)
                 // is told with numbers of its own, and the function behind it.
-                b'W' => error.parameter = value.lines().last().and_then(numbered),
+                b'W' => error.parameter = value.lines().next_back().and_then(numbered),
                 b'P' => error.text.push_str(&format!(" (at character {value})")),
                 _ => {}
             }
