@@ -33,6 +33,26 @@ fn csv_keeps_its_values() {
     assert_eq!(sum.lines(), ["12.75|3|2"]);
 }
 
+/// However its last row ends, and whatever that says.
+#[test]
+fn csv_is_read_to_its_end() {
+    for (text, rows) in [
+        ("a\nthe end\nx\nthe end", &["the end", "x", "the end"][..]),
+        ("a,b\n1,\"x\ny\"", &["1|x\ny"]),
+        (
+            "a,b\r\n1,5\" pipe\r\n2,\"\"\"\"\r\n",
+            &["1|5\" pipe", "2|\""],
+        ),
+        ("a\r1\r2\r\r", &["1", "2"]),
+        ("a,b\n\"1\",\"\"", &["1|~"]),
+        ("a", &[]),
+    ] {
+        let (_directory, mut session) = file("t.csv", text.as_bytes());
+        let answer = ask(&mut session, "SELECT * FROM t").unwrap();
+        assert_eq!(answer.lines(), rows, "{text:?}");
+    }
+}
+
 #[test]
 fn csv_of_other_kinds_is_read() {
     for (name, text) in [
@@ -317,6 +337,13 @@ fn what_is_wrong_with_a_file_is_told() {
         ("t.csv", b"a\n1\n\xff\n", "not_utf8", "line 3"),
         ("t.csv", b"\xff\xfea\0", "not_utf8", "line 1"),
         ("t.csv", long.as_bytes(), "record_too_long", "8 MiB"),
+        (
+            "t.csv",
+            b"a,b\n1,\"x\n2,y\n3,z\n",
+            "quote_not_closed",
+            "line 2",
+        ),
+        ("t.csv", b"a,\"b\n1,2\n", "quote_not_closed", "line 1"),
         ("t.csv", wide.as_bytes(), "too_many_columns", "10000"),
         (
             "t.csv.gz",

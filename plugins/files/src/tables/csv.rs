@@ -14,12 +14,14 @@ use datafusion::arrow::csv::ReaderBuilder as Batched;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use souk_sdk::Error;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the reader takes of the text at a time.
 const AHEAD_BYTES: usize = 64 * 1024;
+/// What is read behind the end of a file: a record of its own, unless a quote is still open there.
+const BEHIND: &str = "\nthe end";
 
 #[derive(Debug)]
 struct CsvFiles {
@@ -88,30 +90,35 @@ impl Found {
         };
         self.separators.push(separator);
         let begun = opened.begun();
-        let mut reader = ReaderBuilder::new()
+        let reader = ReaderBuilder::new()
             .delimiter(separator)
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(AHEAD_BYTES)
-            .from_reader(opened);
-        let mut record = StringRecord::new();
+            .from_reader(opened.chain(BEHIND.as_bytes()));
+        let mut records = Records {
+            reader,
+            at: 0,
+            begun,
+        };
+        let (mut record, mut next) = (StringRecord::new(), StringRecord::new());
+        let mut bytes = records.read(&mut record)?.unwrap_or_default();
         let mut is_first = true;
-        let mut start = 0;
-        while reader.read_record(&mut record).map_err(failed)? {
+        while let Some(bytes_of_next) = records.read(&mut next)? {
             match is_first {
                 true => self.header(&record)?,
                 false => self.record(&record)?,
             }
-            let end = reader.position().byte();
-            self.longest = self.longest.max(end - start);
-            if end - start > RECORD_BYTES_MAX {
-                return Err(text::record_too_long());
-            }
-            begun.store(end, Ordering::Relaxed);
-            start = end;
+            self.longest = self.longest.max(bytes);
+            self.bytes += bytes;
             is_first = false;
+            bytes = bytes_of_next;
+            std::mem::swap(&mut record, &mut next);
         }
-        self.bytes += start;
+        // All that follows on an open quote would be one field, and its rows be none.
+        if record.iter().ne([BEHIND.trim_start()]) {
+            return Err(quote_not_closed(&record));
+        }
         match is_first {
             true => Err(errors::broken(
                 "no_columns",
@@ -168,6 +175,41 @@ impl Found {
         self.rows += 1;
         Ok(())
     }
+}
+
+/// The records of a file, and behind them what is read behind its end.
+struct Records<R> {
+    reader: ::csv::Reader<R>,
+    /// Where the next one begins.
+    at: u64,
+    begun: Arc<AtomicU64>,
+}
+
+impl<R: Read> Records<R> {
+    /// How many bytes the next one has; `None` where there is none.
+    fn read(&mut self, record: &mut StringRecord) -> Result<Option<u64>, Error> {
+        if !self.reader.read_record(record).map_err(failed)? {
+            return Ok(None);
+        }
+        let end = self.reader.position().byte();
+        let bytes = end - self.at;
+        if bytes > RECORD_BYTES_MAX {
+            return Err(text::record_too_long());
+        }
+        self.begun.store(end, Ordering::Relaxed);
+        self.at = end;
+        Ok(Some(bytes))
+    }
+}
+
+fn quote_not_closed(record: &StringRecord) -> Error {
+    let line = record.position().map_or(0, ::csv::Position::line);
+    errors::broken(
+        "quote_not_closed",
+        format!(
+            "a quote in the row that begins in line {line} is never closed: the file was cut there, or a text that begins with a quote is not in quotes"
+        ),
+    )
 }
 
 /// What stands most often in the first line, outside of quotes.
