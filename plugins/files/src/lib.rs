@@ -15,6 +15,7 @@ mod catalog;
 mod clock;
 mod comparisons;
 mod computed;
+mod distinct;
 mod engine;
 mod errors;
 mod escapes;

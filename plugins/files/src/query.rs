@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::comparisons;
+use crate::distinct;
 use crate::engine::{Engine, with_rows};
 use crate::errors;
 use crate::escapes;
@@ -113,6 +114,7 @@ fn parse(
     match parsed {
         Parsed::Statement(mut statement) if matches!(*statement, Statement::Query(_)) => {
             few_tables(&statement)?;
+            distinct::rewrite(&mut statement);
             escapes::rewrite(&mut statement)?;
             similar::rewrite(&mut statement)?;
             let is_named = ignored::cuts(&statement) || zones::are_named(&statement);

@@ -52,6 +52,10 @@ SELECT 1 IN (1, NULL) AS a, 2 IN (1, NULL) AS b, 2 NOT IN (1, NULL) AS c, 1 NOT 
 -- = false|true|true
 SELECT NULL IS DISTINCT FROM NULL AS a, 1 IS DISTINCT FROM NULL AS b, 1 IS NOT DISTINCT FROM 1 AS c
 
+--- what is distinct ends before AND and OR
+-- = false|true|true|true|true
+SELECT true IS DISTINCT FROM true AND false AS a, true IS NOT DISTINCT FROM false OR true AS b, NOT false IS DISTINCT FROM false OR true AS c, false AND true IS DISTINCT FROM false OR true AS d, 1 IS DISTINCT FROM 2 AND 3 IS NOT DISTINCT FROM 3 AND 4 > 3 AS e
+
 --- between has its ends
 -- = true|true|true|false|~
 SELECT 1 BETWEEN 1 AND 2 AS a, 2 BETWEEN 1 AND 2 AS b, 3 NOT BETWEEN 1 AND 2 AS c, 2 BETWEEN 3 AND 1 AS d, NULL BETWEEN 1 AND 2 AS e
