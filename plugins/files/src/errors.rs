@@ -159,6 +159,10 @@ fn classify(root: &DataFusionError, text: &str) -> Error {
         {
             of_overflow(text)
         }
+        // A page that holds something else than it says, which is found where it is unpacked.
+        DataFusionError::ArrowError(error, _) if matches!(**error, ArrowError::ParquetError(_)) => {
+            damaged(error.as_ref())
+        }
         DataFusionError::ArrowError(..) => failed_at_a_value(),
         // What DataFusion calls a bug is none of the source's.
         DataFusionError::Internal(_) => {

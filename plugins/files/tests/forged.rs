@@ -76,6 +76,32 @@ fn pages_have_the_dictionary_that_they_are_of() {
     assert_eq!(answer.lines(), ["3"]);
 }
 
+/// What a page says of itself and does not hold is the file's fault, and not that of a value or of the statement.
+#[test]
+fn damaged_pages_are_told_as_the_file() {
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .build();
+    let mut whole = parquet_with(&batch(vec![("n", numbers(3))]), properties);
+    // Before the numbers stands which of them are NULL, and before that how long it is.
+    let first = [1i64.to_le_bytes(), 2i64.to_le_bytes()].concat();
+    let mut places = whole.windows(first.len());
+    let numbers_at = places.position(|bytes| bytes == first).unwrap();
+    let lengths = (1u32..16).map(|length| (numbers_at - length as usize - 4, length));
+    let mut lengths = lengths.filter(|(at, length)| whole[*at..at + 4] == length.to_le_bytes());
+    let (length_at, _) = lengths.next().unwrap();
+    whole[length_at] = 0xff;
+    let (_directory, mut session) = file("t.parquet", &whole);
+    for sql in ["SELECT n FROM t", "SELECT sum(n) FROM t"] {
+        let error = ask(&mut session, sql).err().unwrap();
+        assert_eq!(error.code, "file_broken", "{sql}: {error:?}");
+    }
+    let answer = ask(&mut session, "SELECT count(*) FROM t").unwrap();
+    assert_eq!(answer.lines(), ["3"]);
+}
+
 /// Bytes of a fixed length that is none are refused, and the other columns are read.
 #[test]
 fn bytes_of_no_length_are_refused() {
