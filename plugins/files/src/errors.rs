@@ -314,6 +314,14 @@ pub fn format_of_postgres() -> Error {
     )
 }
 
+/// A text would be read as midnight, whatever time of day it says.
+pub fn format_without_time() -> Error {
+    Error::source_failed(
+        "format_without_time",
+        "the statement reads a time of day by a format that does not name all of it: an hour and its minutes ('%H:%M'), and with '%I' also '%p'",
+    )
+}
+
 pub fn out_of_memory() -> Error {
     Error::source_failed(
         OUT_OF_MEMORY,

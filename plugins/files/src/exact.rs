@@ -16,6 +16,7 @@ use crate::computed::truncated::Granule;
 use crate::computed::{Task, call, plain, task};
 use crate::errors;
 use crate::floats;
+use crate::formats;
 use crate::guards;
 use crate::plans;
 use crate::reaches;
@@ -298,6 +299,9 @@ fn called(function: ScalarFunction, schema: &DFSchema) -> Planned<Transformed<Ex
         ("date_trunc", Some(_)) => Ok(truncated(function, schema)),
         ("to_char", Some(first)) if is_other_format(&function, kind(first)) => {
             Err(errors::through(errors::format_of_postgres()))
+        }
+        (_, Some(_)) if formats::loses_time(&function) => {
+            Err(errors::through(errors::format_without_time()))
         }
         ("to_timestamp", Some(first)) if kind(first).is_some_and(|kind| kind.is_floating()) => {
             let ScalarFunction { func, mut args } = function;

@@ -23,6 +23,7 @@ mod exact;
 mod extremes;
 mod files;
 mod floats;
+mod formats;
 mod guards;
 mod ignored;
 mod intervals;

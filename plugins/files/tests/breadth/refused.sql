@@ -116,6 +116,14 @@ SELECT id FROM staff WHERE name SIMILAR TO team
 -- refused format_without_percent
 SELECT to_char(hired, 'YYYY-MM-DD') FROM staff
 
+--- an hour that is read without its minutes
+-- refused format_without_time
+SELECT to_timestamp('2026-01-31 23', '%Y-%m-%d %H')
+
+--- an hour of twelve that is read without its half of the day
+-- refused format_without_time
+SELECT to_timestamp_millis(name, '%Y-%m-%d', '%d.%m.%Y %I:%M') FROM staff
+
 --- rows that are fetched
 -- refused not_implemented
 SELECT id FROM staff FETCH FIRST 1 ROWS ONLY

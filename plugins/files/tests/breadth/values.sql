@@ -296,6 +296,10 @@ SELECT extract(epoch FROM TIMESTAMP '1969-12-31 23:59:59.5') AS a, date_part('ep
 -- = 2026-01-01T00:00:00.000000Z|2026-01-01T00:00:00.123000Z|1969-12-31T23:59:59.999999Z
 SELECT to_timestamp_seconds(1767225600) AS a, to_timestamp_millis(1767225600123) AS b, to_timestamp_micros(-1) AS c
 
+--- moments are read by formats
+-- = 2026-01-31T03:04:00.000000Z|2026-01-31T15:04:00.000000Z|2026-01-31T00:00:00.000000Z
+SELECT to_timestamp('31.01.2026 03:04', '%d.%m.%Y %H:%M') AS a, to_timestamp('31.01.2026 03:04 PM', '%d.%m.%Y %I:%M %p') AS b, to_timestamp_seconds('31.01.2026', '%d.%m.%Y') AS c
+
 --- moments are rounded down
 -- = 2026-11-01T00:00:00.000000|2026-11-23T00:00:00.000000|2026-10-01T00:00:00.000000|2026-01-01T00:00:00.000000
 SELECT date_trunc('month', TIMESTAMP '2026-11-28 13:14:15') AS a, date_trunc('week', TIMESTAMP '2026-11-29 00:00:00') AS b, date_trunc('quarter', TIMESTAMP '2026-11-28') AS c, date_trunc('year', TIMESTAMP '2026-11-28') AS d
