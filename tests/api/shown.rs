@@ -365,6 +365,8 @@ INSERT INTO shelf.t VALUES
     (6, 0, 1, 0.1, 0.1, 1.5, '😀', 'abc', DATE '1970-01-01', TIMESTAMP '2026-03-29 01:30:00Z', TIMESTAMP_NTZ '2026-03-29 02:30:00', true);
 ",
     );
+    // The first time takes seconds.
+    server.spark().told("SELECT * FROM t ORDER BY id LIMIT 2", "shelf");
     let seller = host().await.company(&unique("shelf")).await;
     let connection = seller.databricks(&server, "shelf").await;
     let columns = [
