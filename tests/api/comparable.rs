@@ -234,6 +234,49 @@ async fn what_other_sources_cannot_compare_is_refused() {
     assert_eq!(page.at("/data/response/data"), &json!([{"id": 1}]));
 }
 
+/// Numbers, moments and truth begin with nothing, and truth has no order: a filter by such an operator was sold and never worked.
+#[tokio::test]
+async fn what_no_value_is_compared_by_is_refused() {
+    let seller = host().await.company(&unique("goods")).await;
+    let cluster = PgCluster::shared().await;
+    let sql = "CREATE TABLE goods (id int PRIMARY KEY, price numeric(9, 2), made date, seen timestamptz, sold boolean, name text);
+        INSERT INTO goods VALUES (1, 1.5, '2026-11-23', now(), true, 'one')";
+    let postgres = seller.postgres(cluster, &cluster.database(sql).await).await;
+    let sql = "CREATE TABLE goods (id INTEGER PRIMARY KEY, price REAL, made DATE, seen DATETIME, sold BOOLEAN, name TEXT);
+        INSERT INTO goods VALUES (1, 1.5, '2026-11-23', '2026-11-23 05:17:45', 1, 'one')";
+    let sqlite = seller.sqlite("goods.db", sqlite_file(sql).await).await;
+    for connection in [&postgres, &sqlite] {
+        for (column, operators, never) in [
+            ("id", json!(["eq", "like"]), "like"),
+            ("price", json!(["gte", "like"]), "like"),
+            ("made", json!(["like"]), "like"),
+            ("seen", json!(["like"]), "like"),
+            ("sold", json!(["eq", "gte", "lt", "like"]), "gte, lt, like"),
+        ] {
+            let filters = json!(["name", {"field": column, "operators": operators}]);
+            let members = json!({"filters": filters});
+            let endpoint = saved(&seller, connection, members).await;
+            let named = format!("\"{column}\" in filters is ");
+            let by = format!("which cannot be compared with a value by {never}: leave it out");
+            assert_refused(&seller, &endpoint, &[&named, &by]).await;
+            // From then on no other one is even saved.
+            let mut other = json!({"connection_id": connection, "name": "other goods", "source": {"table": "goods"}, "fields": [{"name": "id"}]});
+            other["filters"] = filters;
+            let endpoints = seller.path("/endpoints");
+            let told = refused_when_saved(seller.client.post(&endpoints, other).await);
+            assert_eq!(told[0].0, "filters[1]", "{column}");
+            assert!(told[0].1.contains(never), "{}", told[0].1);
+        }
+        let works = json!([
+            {"field": "name", "operators": ["gte", "like"]},
+            {"field": "made", "operators": ["gte"]},
+            {"field": "sold", "operators": ["eq", "in"]},
+        ]);
+        let endpoint = saved(&seller, connection, json!({"filters": works})).await;
+        tested(&seller, &endpoint).await.expect(200);
+    }
+}
+
 /// The same of what only leaves as a text, in Trino and SQL Server: by their documentation, which the servers of the tests hold. Each column as a
 /// filter and as an order.
 #[tokio::test]

@@ -79,9 +79,9 @@ pub enum Cause {
     /// `filters`, `order_by` or `sorts` name columns that the source's result does not have.
     #[error("{}", missing_columns(.0))]
     NoSuchColumns(Vec<(&'static str, String)>),
-    /// `filters`, `order_by` or `sorts` name columns that cannot be compared, each with its type.
+    /// `filters`, `order_by` or `sorts` name columns that cannot be compared.
     #[error("{}", incomparable_columns(.0))]
-    Incomparable(Vec<(&'static str, String, String)>),
+    Incomparable(Vec<Incomparable>),
     /// Too few stand behind the result.
     #[error("the result stands for fewer than {min_group_size} units and is withheld")]
     Private { min_group_size: u32 },
@@ -305,19 +305,39 @@ fn missing_columns(missing: &[(&'static str, String)]) -> String {
     format!("{names} {is} no {column} of the source's result")
 }
 
-fn incomparable_columns(all: &[(&'static str, String, String)]) -> String {
-    let told = all.iter().map(|(member, name, kind)| {
-        let cannot = match *member {
+/// A column that cannot be compared as it is to be.
+#[derive(Debug)]
+pub struct Incomparable {
+    /// `filters`, `order_by` or `sorts`.
+    pub member: &'static str,
+    pub column: String,
+    pub type_name: String,
+    /// ` by like`, where by other operators it can.
+    pub by: String,
+}
+
+fn incomparable_columns(all: &[Incomparable]) -> String {
+    let told = all.iter().map(|one| {
+        let cannot = match one.member {
             "filters" => "compared with a value",
             _ => "sorted by",
         };
-        format!("\"{name}\" in {member} is {kind}, which cannot be {cannot}")
+        let Incomparable {
+            member,
+            column,
+            type_name,
+            by,
+        } = one;
+        format!("\"{column}\" in {member} is {type_name}, which cannot be {cannot}{by}")
     });
     let told: Vec<String> = told.collect();
-    format!(
-        "{}: leave it out, or name a column that is a number, a text or a time (sql_logic can make one of a part of it)",
-        told.join("; ")
-    )
+    let instead = match all.iter().all(|one| !one.by.is_empty()) {
+        true => "one that can be (sql_logic can make a text of it)",
+        false => {
+            "a column that is a number, a text or a time (sql_logic can make one of a part of it)"
+        }
+    };
+    format!("{}: leave it out, or name {instead}", told.join("; "))
 }
 
 impl Failure {

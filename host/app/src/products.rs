@@ -27,7 +27,7 @@ use crate::connectors::serving;
 use crate::failure::Cause;
 pub use asset::{Action, AssetPlan};
 pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
-pub(crate) use endpoint::{declared_time, is_never_compared};
+pub(crate) use endpoint::{Uncompared, declared_time, has_operator, never_compared};
 pub use known::impossible;
 pub use snapshot::{AssetSnapshot, EndpointSnapshot, InUse, Products, Sells, Snapshot};
 pub use sold::{Priced, Sold};

@@ -277,6 +277,8 @@ fn cut(detail: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use souk_app::failure::Incomparable;
+
     use super::*;
 
     /// Whoever buys is told what a failed source means for it, and then the words that are the seller's alone; what is the buyer's to mend begins with itself.
@@ -334,7 +336,14 @@ mod tests {
             Cause::NoSuchTable,
             Cause::SeveralTables,
             |name| Cause::NoSuchColumns(vec![("order_by", name)]),
-            |name| Cause::Incomparable(vec![("sorts", name, "point".to_owned())]),
+            |column| {
+                Cause::Incomparable(vec![Incomparable {
+                    member: "sorts",
+                    column,
+                    type_name: "point".to_owned(),
+                    by: String::new(),
+                }])
+            },
         ];
         for cause in causes {
             let told = |owner| refusal("endpoint", "end_1")(Failure::before(owner, cause(name())));

@@ -10,8 +10,8 @@ use souk_sandbox::{
 
 use crate::App;
 use crate::connections::source::source;
-use crate::failure::Cause;
-use crate::products::{EndpointSnapshot, Learned, is_never_compared};
+use crate::failure::{Cause, Incomparable};
+use crate::products::{EndpointSnapshot, Learned, Uncompared, never_compared};
 
 const TRIAL_BYTES_MAX: u64 = 1 << 20;
 /// For all trials: what a source can never do it says at once.
@@ -41,8 +41,12 @@ pub(super) async fn check(
     for one in &refused {
         learned.note_refusal(&one.column, one.compared.as_deref());
     }
-    let told = refused.into_iter();
-    let told = told.map(|one| (one.member, one.column, one.type_name));
+    let told = refused.into_iter().map(|one| Incomparable {
+        member: one.member,
+        column: one.column,
+        type_name: one.type_name,
+        by: one.by,
+    });
     Err(Cause::Incomparable(told.collect()))
 }
 
@@ -51,6 +55,8 @@ struct Refused {
     member: &'static str,
     column: String,
     type_name: String,
+    /// Of the operators, which; empty where that is not known, or all of them.
+    by: String,
     compared: Option<Vec<Operator>>,
 }
 
@@ -64,8 +70,8 @@ async fn refused(
     let (dialect, facts) = (endpoint.plan.dialect, &endpoint.plan.facts);
     let (never, unsure): (Vec<&Use<'_>>, Vec<&Use<'_>>) = all
         .iter()
-        .filter(|one| one.is_never() || one.is_unsure(dialect, facts))
-        .partition(|one| one.is_never());
+        .filter(|one| one.never().is_some() || one.is_unsure(dialect, facts))
+        .partition(|one| one.never().is_some());
     let mut refused = never;
     let row = &endpoint.row;
     let source = source(app, &row.company_id, &row.written.connection_id).await?;
@@ -93,6 +99,7 @@ async fn refused(
         member: one.member,
         column: one.column.to_owned(),
         type_name: one.type_name(),
+        by: one.never().map_or_else(String::new, |how| how.by()),
         compared: one.compared.map(<[Operator]>::to_vec),
     };
     Ok(refused.into_iter().map(told).collect())
@@ -118,9 +125,9 @@ fn uses<'a>(endpoint: &'a EndpointSnapshot, learned: &'a Learned) -> Vec<Use<'a>
 }
 
 impl Use<'_> {
-    /// No value of a caller's is read as what this is.
-    fn is_never(&self) -> bool {
-        self.compared.is_some() && is_never_compared(self.kind)
+    /// No value of a caller's is read as what this is, or compared so.
+    fn never(&self) -> Option<Uncompared> {
+        never_compared(self.kind, self.compared?)
     }
 
     /// Types that leave as texts and are none: PostgreSQL's points, XML, and what sellers make; SQL Server's `xml` and `text`, BigQuery's places, a

@@ -69,7 +69,7 @@ impl Learned {
         };
         match operators {
             // Its type says so already.
-            Some(_) if column.is_never_compared() => {}
+            Some(operators) if column.is_never_compared(operators) => {}
             Some(operators) => {
                 let words = operators.iter().map(|operator| operator.word().to_owned());
                 column.not_compared_by = words.collect();
@@ -98,16 +98,21 @@ impl LearnedColumn {
         self.kind == other.kind && self.native == other.native
     }
 
-    /// Whether callers can compare it by all of these, as far as is known.
-    pub(super) fn compares(&self, operators: &[Operator]) -> bool {
+    /// By which of these callers cannot compare it, as far as is known. `None`: by all of them they can.
+    pub(super) fn refuses(&self, operators: &[Operator]) -> Option<Uncompared> {
+        let kind = ColumnKind::of(&self.kind);
+        if let Some(never) = kind.and_then(|kind| never_compared(kind, operators)) {
+            return Some(never);
+        }
         let refused = &self.not_compared_by;
         let has = |word: &String| operators.iter().any(|operator| operator.word() == word);
         let is_refused = !refused.is_empty() && refused.iter().all(has);
-        !is_refused && !self.is_never_compared()
+        is_refused.then(|| Uncompared::By(refused.join(", ")))
     }
 
-    fn is_never_compared(&self) -> bool {
-        ColumnKind::of(&self.kind).is_some_and(is_never_compared)
+    fn is_never_compared(&self, operators: &[Operator]) -> bool {
+        let kind = ColumnKind::of(&self.kind);
+        kind.is_some_and(|kind| never_compared(kind, operators).is_some())
     }
 
     /// As its source calls it, if that says so.
@@ -131,9 +136,41 @@ pub(crate) fn declared_time(native: &str) -> Option<ColumnKind> {
     }
 }
 
-/// No value of a caller's is read as one of these, whatever the source is.
-pub(crate) fn is_never_compared(kind: ColumnKind) -> bool {
-    matches!(kind, ColumnKind::Json | ColumnKind::Bytes)
+/// How a column cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Uncompared {
+    /// No value of a caller's is read as what it is.
+    AtAll,
+    /// By these operators: `gte, like`.
+    By(String),
+}
+
+impl Uncompared {
+    /// What is said behind "cannot be compared with a value".
+    pub(crate) fn by(&self) -> String {
+        match self {
+            Uncompared::AtAll => String::new(),
+            Uncompared::By(words) => format!(" by {words}"),
+        }
+    }
+}
+
+/// How nobody compares a column of this kind who may use these operators, whatever the source is.
+pub(crate) fn never_compared(kind: ColumnKind, operators: &[Operator]) -> Option<Uncompared> {
+    if matches!(kind, ColumnKind::Json | ColumnKind::Bytes) {
+        return Some(Uncompared::AtAll);
+    }
+    let never = operators.iter().filter(|one| !has_operator(kind, **one));
+    let words: Vec<&str> = never.map(|operator| operator.word()).collect();
+    (!words.is_empty()).then(|| Uncompared::By(words.join(", ")))
+}
+
+/// Only texts begin with something, and true and false have no order.
+pub(crate) fn has_operator(kind: ColumnKind, operator: Operator) -> bool {
+    match operator {
+        Operator::Like => kind == ColumnKind::Text,
+        operator => !(operator.is_range() && kind == ColumnKind::Boolean),
+    }
 }
 
 /// Whether the rows come from the same place: what was learnt of the one holds for the other.

@@ -119,13 +119,13 @@ impl Known {
         for (at, filter) in &choices.filters {
             let known = self.column(&filter.field);
             let mut known = known.into_iter();
-            if let Some(column) = known.find(|column| !column.compares(&filter.operators)) {
-                let by = match column.not_compared_by.as_slice() {
-                    [] => String::new(),
-                    words => format!(" by {}", words.join(", ")),
-                };
-                let message = told(column, &format!("compared with a value{by}"), "filters");
-                errors.add(at, "unsupported", message);
+            let refused = known.find_map(|column| {
+                let how = column.refuses(&filter.operators)?;
+                Some((column, how))
+            });
+            if let Some((column, how)) = refused {
+                let cannot = format!("compared with a value{}", how.by());
+                errors.add(at, "unsupported", told(column, &cannot, "filters"));
             }
         }
         for (field, sorting) in choices.sortings() {
@@ -202,6 +202,46 @@ mod tests {
             refused(&known, filters, json!(["id", "raw"]), sorts),
             ["filters[1]", "filters[3]"]
         );
+    }
+
+    /// Only texts begin with something, and true and false have no order: the operator that never works is named.
+    #[test]
+    fn what_no_value_is_compared_by_is_refused() {
+        let columns = json!({"goals": ["int64", "int4"], "fee": ["decimal", "numeric"], "day": ["date", "date"], "won": ["boolean", "bool"], "team": ["text", "text"]});
+        let known = Known {
+            own: Some(learned(columns)),
+            others: Vec::new(),
+        };
+        let by = |field: &str, operators: Value| json!({"field": field, "operators": operators});
+        let works = json!([
+            by("goals", json!(["eq", "gt", "in"])),
+            by("day", json!(["gte", "lt"])),
+            by("won", json!(["eq", "in"])),
+            by("team", json!(["gte", "like"])),
+            by("unknown", json!(["like"])),
+        ]);
+        assert!(refused(&known, works, json!([]), json!([])).is_empty());
+        let never = json!([
+            by("goals", json!(["eq", "like"])),
+            by("fee", json!(["like"])),
+            by("day", json!(["like", "lt"])),
+            by("won", json!(["eq", "gte", "lt", "like"])),
+        ]);
+        let errors = known.refused(&choices(&never, &json!([]), &json!([])));
+        let messages = errors.into_iter().map(|error| error.message);
+        let messages: Vec<String> = messages.collect();
+        let told = |at: usize, begins: &str| {
+            assert!(messages[at].starts_with(begins), "{}", messages[at]);
+        };
+        let cannot = "which cannot be compared with a value by";
+        told(0, &format!("\"goals\" is int4, {cannot} like: leave"));
+        told(1, &format!("\"fee\" is numeric, {cannot} like: leave"));
+        told(2, &format!("\"day\" is date, {cannot} like: leave"));
+        told(
+            3,
+            &format!("\"won\" is bool, {cannot} gte, lt, like: leave"),
+        );
+        assert_eq!(messages.len(), 4);
     }
 
     /// What a trial has refused is refused again where at least the same is asked for; everything that is wrong is named.
