@@ -298,8 +298,7 @@ impl Table {
         if all.len() > 1 && all.iter().any(|table| table.has(needed)) {
             all.retain(|table| table.has(needed));
         }
-        let met = |others, table: Table| table.met(others);
-        Ok(all.into_iter().reduce(met).unwrap_or_default())
+        Ok(all.into_iter().reduce(Table::met).unwrap_or_default())
     }
 
     /// Whether it has all of these columns, in whatever case.
@@ -311,9 +310,9 @@ impl Table {
         })
     }
 
-    /// Leaves what is so of the others, too.
+    /// Leaves what is so of the others, too. Which of the two has met others before does not count.
     fn met(mut self, others: Table) -> Table {
-        self.keys_differ = others.keys_differ || self.key != others.key;
+        self.keys_differ |= others.keys_differ || self.key != others.key;
         if self.keys_differ {
             self.key.clear();
         }
@@ -499,6 +498,13 @@ mod tests {
             let told = ["id", "day", "team", "was"].map(|name| table.nullable(name));
             assert_eq!(told, [Some(false), None, Some(false), None]);
         }
+        // Whoever meets whom: what is left of those whose keys differ has none, and is not like a table that has none.
+        let one = |fields: &[(&str, &str, bool, bool)]| Table::of(&catalog(fields), &[]).unwrap();
+        let differ = || one(&[&stage[..], &public[..]].concat());
+        let keyless = || one(&[("loose", "id", false, false)]);
+        assert!(differ().met(keyless()).keys_differ);
+        assert!(keyless().met(differ()).keys_differ);
+
         let shown = [&archive[..], &stage[..], &public[..]].concat();
         let catalog = catalog(&shown);
         let table = Table::of(&catalog, &[]).unwrap();
