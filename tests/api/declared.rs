@@ -1,7 +1,10 @@
 //! What a seller declares a parameter to be holds at the source, and a refused value is told by its name.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use souk_tests::receiver::ARRIVES_WITHIN;
 use souk_tests::{Answer, Company, PgCluster};
 
 use crate::formats::Sold;
@@ -46,7 +49,11 @@ impl Shop {
     /// With a body as it stands: whoever writes one by way of floats has no other numbers.
     async fn ask_in(&self, asset: &str, body: String) -> Answer {
         let path = self.seller.path(&format!("/assets/{asset}/execute"));
-        let request = self.seller.client.request(Method::POST, &path);
+        self.post(&path, body).await
+    }
+
+    async fn post(&self, path: &str, body: String) -> Answer {
+        let request = self.seller.client.request(Method::POST, path);
         let request = request.header("content-type", "application/json");
         Answer::of(request.body(body)).await
     }
@@ -119,6 +126,33 @@ async fn a_number_keeps_its_digits() {
     }
     let endless = of("1e400").await;
     assert_eq!(endless.status, 400, "{}", endless.body);
+}
+
+/// So does a number of an alert, which is kept in between.
+#[tokio::test]
+async fn a_number_of_an_alert_keeps_its_digits() {
+    let shop = Shop::open().await;
+    let sql = "SELECT count(*) FROM amounts WHERE anyprec = :x";
+    let asset = shop.asset(sql, &[("x", "number")]).await;
+    let user = &shop.seller.user_id;
+    let alerts = shop.seller.path(&format!("/users/{user}/alerts"));
+    for (number, count) in [("1.0000000000000000001", 1.0), ("1", 0.0)] {
+        let body = format!("{{\"asset_id\": \"{asset}\", \"params\": {{\"x\": {number}}}}}");
+        let made = shop.post(&alerts, body).await.expect(201);
+        let id = made.text("/data/id");
+        let alert = shop.seller.path(&format!("/alerts/{id}"));
+        let since = Instant::now();
+        let found = loop {
+            let shown = shop.seller.client.get(&alert).await.expect(200);
+            if shown.at("/data/last_checked_at").is_string() {
+                break shown;
+            }
+            assert!(since.elapsed() < ARRIVES_WITHIN, "{}", shown.body);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let value = found.at("/data/last_value").as_f64();
+        assert_eq!(value, Some(count), "{number}: {}", found.body);
+    }
 }
 
 /// The usual optional filter works, with and without a value, whichever comes first.

@@ -9,8 +9,7 @@ use crate::{
 };
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use souk_app::alerts;
+use souk_app::alerts::{self, Params};
 use souk_domain::alerts::{CREDITS_PER_DAY_DEFAULT, Condition, INTERVAL_SECONDS_DEFAULT};
 use souk_domain::ids::{AssetId, CompanyId, UserId};
 use souk_domain::roles::{Permission, Role};
@@ -47,7 +46,7 @@ pub struct AlertIn {
     /// The asset's parameters by name; at most 4096 bytes.
     #[serde(default)]
     #[schema(value_type = Option<AnyObject>)]
-    params: Patch<Map<String, Value>>,
+    params: Patch<Params>,
     /// Default: the answer has `changed`.
     #[serde(default)]
     #[schema(value_type = Option<ConditionIn>)]
@@ -119,7 +118,7 @@ pub async fn create_alert(
     check_user(&mut read, &caller, &user).await?;
     drop(read);
     let (app, company, told) = (api.app(), caller.company(), refuse(&asset));
-    let params: Map<String, Value> = serde_json::from_str(&written.params).unwrap_or_default();
+    let params = Params::read(&written.params).unwrap_or_default();
     // Before the transaction: what an asset is may have to be read first.
     let watched = alerts::check(
         app,

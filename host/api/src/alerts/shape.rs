@@ -3,8 +3,9 @@
 use crate::words;
 use crate::{AnyObject, FieldError, Patch, Text};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use souk_app::alerts::PARAMS_BYTES_MAX;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use souk_app::alerts::{PARAMS_BYTES_MAX, Params};
 use souk_domain::alerts::{
     CONSECUTIVE_MAX, CREDITS_PER_DAY_MAX, Condition, ForecastField, INTERVAL_SECONDS_MAX,
     INTERVAL_SECONDS_MIN, Operator, REARM_SECONDS_MAX, State, Threshold,
@@ -58,7 +59,7 @@ pub struct AlertOut {
     name: String,
     /// The asset's parameters by name.
     #[schema(value_type = AnyObject)]
-    params: Value,
+    params: Box<RawValue>,
     condition: ConditionOut,
     #[schema(minimum = 0)]
     check_interval_seconds: i64,
@@ -110,7 +111,8 @@ impl AlertOut {
             user_id: alert.user_id,
             asset_id: alert.asset_id,
             is_active: written.is_active,
-            params: serde_json::from_str(&written.params).unwrap_or_else(|_| json!({})),
+            // With all digits of its numbers.
+            params: RawValue::from_string(written.params).unwrap_or_default(),
             condition: ConditionOut {
                 operator: condition.operator().as_str(),
                 threshold: condition.threshold().map(threshold_value),
@@ -199,7 +201,7 @@ fn delivery_status(deliveries: &[String]) -> &'static str {
 #[derive(Default)]
 pub struct Given {
     pub name: Option<String>,
-    pub params: Patch<Map<String, Value>>,
+    pub params: Patch<Params>,
     pub condition: Patch<ConditionIn>,
     pub check_interval_seconds: Option<i64>,
     pub consecutive_breaches: Option<i64>,
@@ -222,11 +224,11 @@ impl Given {
         }
         let params = match self.params {
             Patch::Absent => None,
-            Patch::Null => Some(Map::new()),
+            Patch::Null => Some(Params::default()),
             Patch::Value(params) => Some(params),
         };
         if let Some(params) = params {
-            let text = Value::Object(params).to_string();
+            let text = params.json();
             match text.len() <= PARAMS_BYTES_MAX && !text.contains("\\u0000") {
                 true => written.params = text,
                 false => wrong.add("params", "invalid", "must be at most 4096 bytes of JSON"),

@@ -6,8 +6,7 @@ use crate::refusals::{
 use crate::{AnyObject, ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use souk_app::alerts::{check, check_mail, check_webhooks};
+use souk_app::alerts::{Params, check, check_mail, check_webhooks};
 use souk_domain::ids::{AlertId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 use souk_store::alerts;
@@ -41,7 +40,7 @@ pub struct AlertPatch {
     /// All of them; `null` is none.
     #[serde(default)]
     #[schema(value_type = Option<AnyObject>)]
-    params: Patch<Map<String, Value>>,
+    params: Patch<Params>,
     /// The whole condition; `null`: the answer has `changed`.
     #[serde(default)]
     #[schema(value_type = Option<ConditionIn>)]
@@ -107,7 +106,7 @@ pub async fn update_alert(
         check_mail(api.app(), &written).map_err(refuse(&before.asset_id))?;
     }
     if anew {
-        let params: Map<String, Value> = serde_json::from_str(&written.params).unwrap_or_default();
+        let params = Params::read(&written.params).unwrap_or_default();
         let (asset, condition) = (&before.asset_id, &written.condition);
         // Before the transaction: what an asset is may have to be read first.
         check(api.app(), company, asset, &params, condition, now)

@@ -1,8 +1,12 @@
 //! Alerts as they are written and read. Nothing is evaluated here: `tests/api/alerts.rs` has what becomes of one.
 
-use crate::world::{Answer, Company, World};
+use crate::world::{Answer, Company, World, request};
+use axum::body::Body;
+use http::Method;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_domain::products::{ResultType, SourceKind};
+use tower::ServiceExt;
 
 fn path(company: &Company) -> String {
     company.path(&format!("/users/{}/alerts", company.user_id))
@@ -224,6 +228,70 @@ async fn a_test_goes_to_whom_the_alert_tells() {
         (&json!(true), &json!(alert), &json!(3))
     );
     assert_eq!(deliveries(&all).await.len(), 1);
+}
+
+/// As in the `params` of a call, the numbers of an alert keep the digits that they were sent with: what is shown, what the bounds are held against, and
+/// what counts as a change.
+#[tokio::test]
+async fn numbers_keep_their_digits() {
+    let world = World::new().await;
+    let (seller, acme) = (world.company("seller").await, world.company("acme").await);
+    let asset = world.asset_with(&seller, |asset| {
+        asset.details.source_kind = SourceKind::Path;
+        asset.details.source = "/goals".into();
+        asset.details.result_type = ResultType::Number;
+        let parameters =
+            json!([{"name": "x", "type": "number", "required": false, "maximum": 2.5}]);
+        asset.details.parameters = parameters.to_string();
+    });
+    let asset = asset.await;
+    // With a body as it stands, and the answer as it came: what reads them makes floats of their numbers.
+    let send = async |method: Method, path: &str, body: String| {
+        let request = request(method, &acme.key, path).header("content-type", "application/json");
+        let request = request.body(Body::from(body)).unwrap();
+        let answer = world.router.clone().oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    };
+    let with = |x: &str| format!(r#"{{"asset_id": "{asset}", "params": {{"x": {x}}}}}"#);
+    let (status, made) = send(Method::POST, &path(&acme), with("1.0000000000000000001")).await;
+    assert_eq!(status, 201, "{made}");
+    assert!(
+        made.contains(r#""params":{"x":1.0000000000000000001}"#),
+        "{made}"
+    );
+    // The float that is nearest to it is 2.5.
+    let (status, refused) = send(Method::POST, &path(&acme), with("2.5000000000000000001")).await;
+    assert_eq!(status, 400, "{refused}");
+    assert!(
+        refused.contains("params.x") && refused.contains("must not be greater than 2.5"),
+        "{refused}"
+    );
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let one = acme.path(&format!("/alerts/{}", made["data"]["id"].as_str().unwrap()));
+    for (x, shown) in [
+        ("1.0000000000000000002", "1.0000000000000000002"),
+        ("2.50", "2.5"),
+        ("25e-1", "2.5"),
+    ] {
+        let body = format!(r#"{{"params": {{"x": {x}}}}}"#);
+        let (status, changed) = send(Method::PATCH, &one, body).await;
+        assert_eq!(status, 200, "{changed}");
+        let expected = format!(r#""params":{{"x":{shown}}}"#);
+        assert!(changed.contains(&expected), "{changed}");
+    }
+    // What is no object is refused as it was.
+    for wrong in ["5", "[1]", r#""x""#] {
+        let body =
+            json!({"asset_id": asset, "params": serde_json::from_str::<Value>(wrong).unwrap()});
+        let refused = watch(&world, &acme, body).await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(refused.fields(), ["params"]);
+    }
+    let (status, refused) = send(Method::POST, &path(&acme), with("1e400")).await;
+    assert_eq!(status, 400, "{refused}");
+    assert!(refused.contains(r#""field":"params.x""#), "{refused}");
 }
 
 /// What is wrong is named, all of it; what cannot be watched, and what may not be seen, is refused.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use souk_domain::actors::Actor;
 use souk_domain::alerts::{
@@ -15,8 +15,8 @@ use souk_domain::time::{DAY, Timestamp};
 use souk_sandbox::FaultKind;
 use souk_store::alerts::{Alert, Evaluated};
 
+use super::params::Params;
 use crate::App;
-use crate::definition::raw;
 use crate::execute::execute;
 use crate::failure::{Cause, Class, Failure};
 use crate::products;
@@ -101,12 +101,8 @@ async fn ask(
             not_before: Some(now.day_start().after(DAY)),
         });
     }
-    let params: Map<String, Value> =
-        serde_json::from_str(&alert.written.params).unwrap_or_default();
-    let given: Vec<_> = params
-        .iter()
-        .map(|(name, value)| (name.as_str(), raw(value)))
-        .collect();
+    let params = Params::read(&alert.written.params).unwrap_or_default();
+    let given = params.raw();
     let (actor, request) = (Actor::Alert(alert.id.clone()), RequestId::generate_at(now));
     let payer = Payer {
         company,

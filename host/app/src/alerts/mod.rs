@@ -5,9 +5,9 @@
 
 pub mod evaluate;
 pub mod mails;
+pub mod params;
 pub mod schedule;
 
-use serde_json::{Map, Value};
 use souk_domain::alerts::{Condition, Standing, Watched};
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{AlertId, AssetId, CompanyId, UserId, WebhookId};
@@ -17,11 +17,11 @@ use souk_store::{AnyConnection, Cached, StoreError, Write, webhooks};
 
 use crate::App;
 use crate::binding;
-use crate::definition::raw;
 use crate::failure::{Cause, Failure};
 use crate::products::{self, AssetSnapshot};
 use crate::release::ResultKind;
 use crate::run::admit;
+pub use params::Params;
 pub use schedule::start;
 
 /// Of the parameters of one alert, as JSON.
@@ -54,19 +54,15 @@ pub async fn check(
     app: &App,
     company: &CompanyId,
     asset: &AssetId,
-    params: &Map<String, Value>,
+    params: &Params,
     condition: &Condition,
     now: Timestamp,
 ) -> Result<Cached<AssetSnapshot>, AlertError> {
     let asset = products::get(app, asset, now).await.map_err(refused)?;
     admit(app, &asset.sold(), company).await.map_err(refused)?;
     let mut errors = FieldErrors::default();
-    let given: Vec<_> = params
-        .iter()
-        .map(|(name, value)| (name.as_str(), raw(value)))
-        .collect();
     let plan = &asset.plan;
-    errors.take(binding::bind(&plan.parameters, plan.dialect, &given));
+    errors.take(binding::bind(&plan.parameters, plan.dialect, &params.raw()));
     match watched(&asset) {
         Some(watched) => drop(errors.take(condition.fits(watched))),
         None => errors.add(
