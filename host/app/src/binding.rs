@@ -5,8 +5,8 @@ use souk_domain::parameters::{self, Kind, Parameter, Raw, Value as Bound};
 use souk_domain::sql::Dialect;
 use souk_sandbox::{ColumnKind, Fault, RefusedField, Value};
 
-/// What is told of a number that its source would round, so that another one was compared.
-const NO_FLOAT: &str = "must be a number that a 64-bit float holds: no float is this one, and the source has no other numbers but integers of 64 bits";
+/// What is told of a number that its source would round, so that another one was compared, or take for a whole one, so that `:n / 2` was cut.
+const NO_FLOAT: &str = "must be a number that a 64-bit float holds: no float is this one, and the source has no other numbers with a fraction (a parameter of type integer takes whole ones of 64 bits)";
 
 /// The values of an asset's parameters as a source of this dialect takes them; or everything that is wrong. `None`: a seller's API, which takes all.
 pub(crate) fn bind(
@@ -20,9 +20,7 @@ pub(crate) fn bind(
     }
     let mut errors = FieldErrors::default();
     for (parameter, value) in parameters.iter().zip(&bound) {
-        if let Bound::Decimal(digits) = value
-            && digits.parse::<i64>().is_err()
-        {
+        if matches!(value, Bound::Decimal(_)) {
             errors.add(parameter.field(), "invalid_type", NO_FLOAT);
         }
     }
@@ -105,12 +103,15 @@ mod tests {
         let parameters = [Parameter::new("parameters[0]", &definition).unwrap()];
         let of = |dialect, text| bind(&parameters, dialect, &[("x", Raw::Digits(text))]);
         let (fine, whole) = ("1.0000000000000000001", "9007199254740993");
-        let refused = of(Some(Dialect::Sqlite), fine).unwrap_err();
-        assert_eq!(refused[0].field, "params.x");
-        assert_eq!(refused[0].code, "invalid_type");
-        assert!(refused[0].message.contains("no float is this one"));
+        // SQLite divides whole numbers by cutting.
+        for text in [fine, whole] {
+            let refused = of(Some(Dialect::Sqlite), text).unwrap_err();
+            assert_eq!(refused[0].field, "params.x");
+            assert_eq!(refused[0].code, "invalid_type");
+            assert!(refused[0].message.contains("no float is this one"));
+        }
         for (dialect, text) in [
-            (Some(Dialect::Sqlite), whole),
+            (Some(Dialect::Postgres), whole),
             (Some(Dialect::Postgres), fine),
             (Some(Dialect::Opaque), fine),
             (None, fine),
@@ -118,7 +119,9 @@ mod tests {
             let decimal = Bound::Decimal(text.to_owned());
             assert_eq!(of(dialect, text), Ok(vec![decimal]), "{dialect:?}");
         }
-        let float = of(Some(Dialect::Sqlite), "2.50");
-        assert_eq!(float, Ok(vec![Bound::Number(2.5)]));
+        for (text, float) in [("2.50", 2.5), ("9007199254740994", 9_007_199_254_740_994.0)] {
+            let bound = of(Some(Dialect::Sqlite), text);
+            assert_eq!(bound, Ok(vec![Bound::Number(float)]));
+        }
     }
 }
