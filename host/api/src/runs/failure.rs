@@ -23,6 +23,10 @@ const RETRY_AFTER_MAX: u64 = 86_400;
 const CHARGE_IN_DOUBT: &str = "the request failed on our side while it was charged, and it is not known whether it was: your transactions have \
                                its execution_id if so; with an Idempotency-Key it can be sent again";
 
+/// Of a test whose answer its privacy withholds nobody knows whether anything would ever leave.
+const NOTHING_LEAVES: &str = "; something of it has to leave before it is sold: send params with which enough stand behind it, or try again when the \
+                              source has enough";
+
 /// What a class of failures is answered with.
 struct Answered {
     refusal: Refusal,
@@ -245,7 +249,11 @@ pub fn unpublished<'a>(
         };
         let (status, made_up) = (status.as_str(), failure.made_up);
         if made_up.is_empty() {
-            return Problem::state(status, format!("the test failed: {cause}"))
+            let next = match &failure.cause {
+                Cause::Private { .. } => NOTHING_LEAVES,
+                _ => "",
+            };
+            return Problem::state(status, format!("the test failed: {cause}{next}"))
                 .detail("test_error", cause);
         }
         let names = made_up.join(", ");
@@ -324,6 +332,35 @@ mod tests {
             let fault = Fault::new(Blame::Source, FaultKind::Unreachable, words);
             let told = refusal("asset", "ast_1")(Failure::before(true, fault));
             assert_eq!(told.message(), "the source is away; try again");
+        }
+    }
+
+    /// Of what its privacy withholds in a test the seller is told what to do, unless it is to send values anyway.
+    #[test]
+    fn a_withheld_test_says_what_to_do() {
+        let told = |made_up: &[&str]| {
+            let failure = Failure {
+                in_test: true,
+                made_up: made_up.iter().map(|name| (*name).to_owned()).collect(),
+                ..Failure::before(true, Cause::Private { min_group_size: 5 })
+            };
+            let problem = unpublished("asset", "ast_1", ProductStatus::Draft)(failure);
+            assert_eq!(problem.code(), "INVALID_STATE");
+            problem.message().to_owned()
+        };
+        let begins = "the test failed: the result stands for fewer than 5 units and is withheld; ";
+        for (made_up, goes_on) in [
+            (
+                &[][..],
+                "something of it has to leave before it is sold: send params with which enough stand behind it, or try again when the source has enough",
+            ),
+            (
+                &["team"][..],
+                "values of team were made up: send some with which it answers as params",
+            ),
+        ] {
+            let message = told(made_up);
+            assert_eq!(message.strip_prefix(begins), Some(goes_on), "{message}");
         }
     }
 
