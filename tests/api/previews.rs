@@ -186,3 +186,48 @@ async fn a_preview_is_small() {
     let shown = preview(&buyer, &text).await.expect(200);
     assert_eq!(shown.text("/data/answer_value").len(), 30_000);
 }
+
+/// A chart may be without a row: one of too few, or of nobody, is sold, withheld from whoever asks, and shows nothing until there are enough. A number that
+/// is withheld is not sold.
+#[tokio::test]
+async fn a_chart_of_too_few_is_sold_and_not_shown() {
+    let sql = "CREATE TABLE visits (region TEXT, spent INTEGER, people INTEGER); \
+        CREATE TABLE few (region TEXT, spent INTEGER, people INTEGER); INSERT INTO few VALUES ('north', 3, 2), ('south', 4, 1)";
+    let seller = host().await.company(&unique("crowds")).await;
+    let connection = seller.sqlite("visits.db", sqlite_file(sql).await).await;
+    let buyer = host().await.buyer(&unique("looker"), 10).await;
+    let privacy = json!({"min_group_size": 5, "privacy_unit_column": "people"});
+    for table in ["visits", "few"] {
+        let chart = json!({"asset_type": "VISUALIZATION", "result_type": "chart", "privacy": privacy, "visualization": {"y": "spent"},
+            "sql_logic": format!("SELECT region, spent, people FROM {table}")});
+        let chart = seller.asset(&connection, chart).await;
+        seller.publish(&chart, 1).await;
+        preview(&buyer, &chart)
+            .await
+            .expect_error(404, "PREVIEW_NOT_AVAILABLE");
+        assert_eq!(is_on_show(&buyer, &chart).await, false);
+        let told = buyer.execute(&chart, json!({})).await;
+        told.expect_error(403, "PRIVACY_THRESHOLD");
+
+        // What would fail with more of them fails now.
+        let own = seller.path(&format!("/assets/{chart}"));
+        let wrong = json!({"visualization": {"y": "earned"}});
+        let refused = seller.client.patch(&own, wrong).await;
+        refused.expect_error(409, "INVALID_STATE");
+
+        let number = json!({"privacy": privacy, "sql_logic": format!("SELECT sum(spent) AS spent, count(*) AS people FROM {table}")});
+        let number = seller.asset(&connection, number).await;
+        let path = seller.path(&format!("/assets/{number}"));
+        let price = json!({"price_credits": 1});
+        let prices = format!("{path}/prices");
+        seller.client.post(&prices, price).await.expect(201);
+        let publish = format!("{path}/publish");
+        let refused = seller.client.post(&publish, json!({})).await;
+        let refused = refused.expect_error(409, "INVALID_STATE");
+        let message = refused.text("/error/message");
+        assert!(message.contains("when the source has enough"), "{message}");
+    }
+    // What was held for it is let go of a moment later.
+    let (left, held) = buyer.credits().await;
+    assert_eq!(left + held, 10);
+}

@@ -14,7 +14,7 @@ use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::preview;
 use crate::products::{Action, AssetSnapshot};
-use crate::release::{Released, ResultKind, Wording};
+use crate::release::{Policy, Released, ResultKind, Wording};
 use crate::run::{self, About, Payer, Purpose, Run};
 
 /// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent; `render` makes the answer.
@@ -30,7 +30,8 @@ pub async fn execute(
     let sold = asset.sold();
     let bound = bind(asset, given, sold.is_owner(payer.company))?;
     let run = Run::begin(app, sold, payer, purpose).await?;
-    let released = released(app, asset, &bound, payer, &run.execution, run.deadline())
+    let asked = (&bound[..], &run.execution, run.deadline());
+    let released = released(app, asset, asked, payer, Policy::release)
         .await
         .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
@@ -55,21 +56,20 @@ fn bind(
         .map_err(|errors| Failure::before(owner, Cause::Parameters(errors)))
 }
 
-/// Steps three and four.
-async fn released(
+/// Steps three and four. `release` is what the policy makes of the answer.
+async fn released<T: Send + 'static>(
     app: &App,
     asset: &Cached<AssetSnapshot>,
-    bound: &[Bound],
+    (bound, execution, deadline): (&[Bound], &ExecutionId, Instant),
     payer: &Payer<'_>,
-    execution: &ExecutionId,
-    deadline: Instant,
-) -> Result<Released, Cause> {
+    release: fn(&Policy, &Output) -> Result<T, Cause>,
+) -> Result<T, Cause> {
     let output = ask(app, asset, bound, payer, execution, deadline).await?;
     if !asset.plan.policy.is_heavy(&output) {
-        return asset.plan.policy.release(&output);
+        return release(&asset.plan.policy, &output);
     }
     let (company, policy) = (asset.row.company_id.as_str(), asset.clone());
-    let release = move || policy.plan.policy.release(&output);
+    let release = move || release(&policy.plan.policy, &output);
     let released = app.compute(company, deadline, release).await?;
     released.ok_or_else(abandoned)?
 }
@@ -174,18 +174,25 @@ fn written(value: &Bound) -> Option<String> {
     })
 }
 
-/// Runs an asset for its publication, without an answer to anybody.
+/// Runs an asset for its publication, without an answer to anybody. `None`: it may be sold, and shows nothing at the moment. `is_made_up`: some of the
+/// values are; that they find nobody says nothing.
 pub(crate) async fn sample(
     app: &App,
     asset: &Cached<AssetSnapshot>,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
-) -> Result<Released, Failure> {
+    is_made_up: bool,
+) -> Result<Option<Released>, Failure> {
     let bound = bind(asset, given, true)?;
     let execution = ExecutionId::generate_at(payer.now);
     let started = Instant::now();
     let deadline = started + asset.timeout;
-    released(app, asset, &bound, payer, &execution, deadline)
+    let asked = (&bound[..], &execution, deadline);
+    let release: fn(&Policy, &Output) -> Result<Option<Released>, Cause> = match is_made_up {
+        true => |policy, output| policy.release(output).map(Some),
+        false => Policy::tested,
+    };
+    released(app, asset, asked, payer, release)
         .await
         .map_err(|cause| {
             let sold = asset.sold();

@@ -178,8 +178,9 @@ async fn sample(
             .zip(&texts)
             .map(|((name, _), text)| (*name, Raw::Query(text))),
     );
-    match execute::sample(app, asset, &all, payer).await {
-        Ok(released) => Sample::taken(&released, wording, payer.now)
+    match execute::sample(app, asset, &all, payer, !made_up.is_empty()).await {
+        Ok(None) => Ok(None),
+        Ok(Some(released)) => Sample::taken(&released, wording, payer.now)
             .map_err(|error| Failure::before(true, error)),
         // That made-up values are refused or find nothing says nothing about the asset: whoever sells it knows some that do.
         Err(failure) => Err(Failure {

@@ -168,6 +168,32 @@ impl Policy {
         })
     }
 
+    /// The same for a test that nobody is answered by. `None`: a chart of which privacy withholds every row at the moment, and in which nothing else is wrong.
+    /// A chart may be without a row; a number may not.
+    pub fn tested(&self, output: &Output) -> Result<Option<Released>, Cause> {
+        let (withheld, drawn, privacy) = match (self.release(output), &self.kind, &self.privacy) {
+            (Err(cause @ Cause::Private { .. }), ResultKind::Chart(drawn), Some(privacy)) => {
+                (cause, drawn, privacy)
+            }
+            (released, ..) => return released.map(Some),
+        };
+        // Some sources do not say columns without rows.
+        if output.columns.is_empty() {
+            return Err(withheld);
+        }
+        let Some(column) = output.column(&privacy.privacy_unit_column) else {
+            return Err(Cause::no_column(&privacy.privacy_unit_column));
+        };
+        // What counts nothing never lets anything out.
+        let counts = output.cells(column).any(|cell| cell.as_f64().is_some());
+        if output.rows > 0 && !counts {
+            return Err(withheld);
+        }
+        chart::write(&mut Vec::new(), output, &self.columns(output), drawn, &[])?;
+        self.freshness_of(output, &[])?;
+        Ok(None)
+    }
+
     /// The member that names the column which privacy counts by. What is saved has none any more; what was saved before may.
     pub(crate) fn releases_unit(&self) -> Option<&'static str> {
         let privacy = self.privacy.as_ref()?;

@@ -238,6 +238,78 @@ fn nobody_is_told_as_too_few_are() {
     }
 }
 
+/// A chart of which privacy withholds every row passes its test without anything to show, where nothing else is wrong with it; what may never leave does not,
+/// nor does a number that is withheld.
+#[test]
+fn a_chart_that_is_withheld_passes_its_test() {
+    let of = |units: ColumnData, kind: ColumnKind, rows: usize| {
+        let teams = texts(&vec!["A"; rows]);
+        let goals = ColumnData::I64s(vec![3; rows]);
+        output(
+            vec![
+                ("team", ColumnKind::Text, teams),
+                ("goals", ColumnKind::Int64, goals),
+                ("people", kind, units),
+            ],
+            rows as u32,
+        )
+    };
+    let people = |units: &[i64]| {
+        let data = ColumnData::I64s(units.to_vec());
+        of(data, ColumnKind::Int64, units.len())
+    };
+    let private = |kind, column: &str| Policy {
+        privacy: Some(Privacy {
+            min_group_size: 5,
+            privacy_unit_column: column.to_owned(),
+        }),
+        ..policy(kind)
+    };
+    let drawn = |y: &str| {
+        ResultKind::Chart(Visualization {
+            y: Some(y.to_owned()),
+            ..Visualization::default()
+        })
+    };
+    let chart = private(drawn("goals"), "people");
+    for units in [&[][..], &[4], &[0, 1]] {
+        assert!(matches!(chart.tested(&people(units)), Ok(None)));
+        assert!(matches!(
+            chart.release(&people(units)),
+            Err(Cause::Private { .. })
+        ));
+    }
+    assert!(matches!(chart.tested(&people(&[4, 5])), Ok(Some(released)) if released.rows == 1));
+
+    let untold = chart.tested(&Output::default());
+    assert!(matches!(untold, Err(Cause::Private { .. })), "{untold:?}");
+    let never = of(texts(&["four"]), ColumnKind::Text, 1);
+    let number = private(ResultKind::Number, "people");
+    for (policy, output) in [
+        (&chart, never),
+        (&number, people(&[4])),
+        (&number, people(&[])),
+    ] {
+        let told = policy.tested(&output);
+        assert!(matches!(told, Err(Cause::Private { .. })), "{told:?}");
+    }
+    for (policy, rows) in [
+        (private(drawn("points"), "people"), &[4][..]),
+        (private(drawn("points"), "people"), &[]),
+        (private(drawn("goals"), "persons"), &[]),
+        (
+            Policy {
+                freshness: told_in("at"),
+                ..private(drawn("goals"), "people")
+            },
+            &[],
+        ),
+    ] {
+        let told = policy.tested(&people(rows));
+        assert!(matches!(told, Err(Cause::Fault(_))), "{told:?}");
+    }
+}
+
 /// When the newest of the rows was that privacy withholds is withheld, too.
 #[test]
 fn data_are_as_old_as_what_leaves() {
