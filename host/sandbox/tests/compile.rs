@@ -12,17 +12,32 @@ use souk_tests::guests;
 use tempfile::TempDir;
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("compile") {
-        return souk_sandbox::compile_child::main();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match &words[..] {
+        [word] if word == "compile" => return souk_sandbox::compile_child::main(),
+        [word, alone] if word == "compile-alone" => return compile_alone(alone),
+        _ => {}
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         compiled_code_is_kept_and_authenticated().await;
         a_compiler_without_memory_or_time_is_named().await;
         a_full_disk_is_not_the_components_fault().await;
+        a_cold_start_compiles_one_at_a_time().await;
     });
     println!("compile: ok");
     ExitCode::SUCCESS
+}
+
+/// Refuses to compile while another one does: that is so while this directory is there.
+fn compile_alone(alone: &str) -> ExitCode {
+    if let Err(error) = fs::create_dir(alone) {
+        eprintln!("another component is compiled: {error}");
+        return ExitCode::FAILURE;
+    }
+    let done = souk_sandbox::compile_child::main();
+    fs::remove_dir(alone).unwrap();
+    done
 }
 
 fn child(directory: &TempDir) -> souk_sandbox::Options {
@@ -156,4 +171,31 @@ async fn a_full_disk_is_not_the_components_fault() {
         .await
         .unwrap_err();
     assert!(matches!(error, LoadError::DiskFull(_)), "{error}");
+}
+
+/// What a start finds compiled is loaded at once; what it does not is compiled one after the other.
+async fn a_cold_start_compiles_one_at_a_time() {
+    let directory = TempDir::new().unwrap();
+    let alone = directory.path().join("alone");
+    let mut options = child(&directory);
+    options.compiler = Compiler::Child {
+        program: std::env::current_exe().unwrap(),
+        args: vec!["compile-alone".into(), alone.display().to_string()],
+    };
+    let start = || Sandbox::new(options.clone()).unwrap();
+    let all = [
+        ("fixed-rows", guests::FIXED_ROWS),
+        ("small-table", guests::SMALL_TABLE),
+        ("careless-lines", guests::CARELESS_LINES),
+    ];
+    let cold = start();
+    for loaded in cold.load_all(&all).await {
+        assert!(loaded.unwrap().compile_ms > 0);
+    }
+    // Whoever wants to compile is refused.
+    fs::create_dir(&alone).unwrap();
+    let warm = start();
+    for loaded in warm.load_all(&all).await {
+        assert_eq!(loaded.unwrap().compile_ms, 0);
+    }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use tokio::sync::Mutex;
 
 use super::Sandbox;
 use crate::{
@@ -20,6 +21,8 @@ use crate::{
 /// How a component is told that is to be loaded.
 enum Of {
     Bytes(Bytes),
+    /// The same, but not to be compiled.
+    Kept(Bytes),
     Digest(String),
 }
 
@@ -81,7 +84,7 @@ impl Sandbox {
         let tenant = self.shared.tenant_of(&scope);
         let prepared = self.shared.loaders.compute(&tenant, move || {
             let digest = match &component {
-                Of::Bytes(wasm) => load::digest(wasm),
+                Of::Bytes(wasm) | Of::Kept(wasm) => load::digest(wasm),
                 Of::Digest(digest) => digest.clone(),
             };
             if let Some(known) = shared.registry.by_digest(&owner, &digest) {
@@ -93,7 +96,9 @@ impl Sandbox {
                 Of::Bytes(wasm) => {
                     load::prepare(&shared.engine, cache, options, wasm, &digest, &owner)
                 }
-                Of::Digest(digest) => load::prepare_kept(&shared.engine, cache, options, digest),
+                Of::Kept(_) | Of::Digest(_) => {
+                    load::prepare_kept(&shared.engine, cache, options, &digest)
+                }
             };
             drop(component);
             // What is damaged is written anew.
@@ -149,17 +154,27 @@ impl Sandbox {
         }
     }
 
-    /// Loads and activates many components at once, as at a start. Each has its own result.
+    /// Loads and activates many components at once, as at a start. Each has its own result. Of those that were not compiled here before one is compiled
+    /// at a time: that takes every core already, and gigabytes.
     pub async fn load_all(
         &self,
         components: &[(&str, &'static [u8])],
     ) -> Vec<Result<ConnectorInfo, LoadError>> {
+        let turns = Arc::new(Mutex::new(()));
         let loads: Vec<_> = components
             .iter()
             .map(|(_, wasm)| {
                 let (this, wasm) = (self.clone(), Bytes::from_static(wasm));
+                let turns = turns.clone();
                 tokio::spawn(async move {
-                    let connector = this.stage(Of::Bytes(wasm), Scope::Platform).await?;
+                    let kept = this.stage(Of::Kept(wasm.clone()), Scope::Platform);
+                    let connector = match kept.await {
+                        Err(LoadError::NotKept) => {
+                            let _turn = turns.lock().await;
+                            this.stage(Of::Bytes(wasm), Scope::Platform).await?
+                        }
+                        kept => kept?,
+                    };
                     this.switch(connector, false).await
                 })
             })
