@@ -4,6 +4,7 @@
 mod activations;
 mod companies;
 mod dialects;
+mod elsewhere;
 mod refusals;
 
 use std::time::{Duration, Instant};

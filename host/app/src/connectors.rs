@@ -4,8 +4,8 @@
 //! where it is: what ran before goes on. See docs/decisions/0006-uploaded-connectors-live-in-the-store.md.
 //!
 //! - here: what is seen of them;
-//! - `upload`: taking one in; `versions`: choosing one; `health`: whether it works; `retreat`: going back from one that breaks;
-//!   `undo`: what the store has not taken;
+//! - `upload`: taking one in; `versions`: choosing one; `health`: whether it works; `rollback`: going back to the one before, `retreat`: from one that
+//!   breaks; `undo`: what the store has not taken;
 //! - `canary`: trying one out on a share of the calls, until it is chosen, ended, or breaks (`withdrawal`);
 //! - `shelf`: what is stored and not in memory; `loaded`: what is; `ahead`: compiling what is stored before it is loaded;
 //! - `engines`: what they bring, with the ids that the API knows; `serving`: which of them serves whom;
@@ -23,6 +23,7 @@ mod health;
 mod loaded;
 mod registry;
 mod retreat;
+mod rollback;
 mod serving;
 mod shelf;
 mod turns;
@@ -43,10 +44,11 @@ pub use error::ConnectorError;
 pub use following::{loaded_all, start};
 use loaded::{scope_of, scope_text};
 pub use registry::Registry;
+pub use rollback::rollback;
 pub(crate) use serving::{SERVING, need, scope_of_engine, serving, serving_ids};
 pub use souk_sandbox::{ConnectorInfo, LogFilter, LogLine, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
-pub use versions::{EVERY_CALL, activate, deactivate, remove, rollback};
+pub use versions::{EVERY_CALL, activate, deactivate, remove};
 
 /// What a company sees of the connectors: the platform's and its own; staff sees everybody's. Files of the operator's directory that were
 /// refused are the operator's business.

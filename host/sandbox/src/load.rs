@@ -40,7 +40,8 @@ pub(crate) struct Prepared {
     exports: v1::Exports,
     inspection: Inspection,
     pub digest: String,
-    compile_ms: u64,
+    /// 0, if it was compiled here before.
+    pub compile_ms: u64,
 }
 
 /// Blocks: compiling takes a second or so when the cache is cold.

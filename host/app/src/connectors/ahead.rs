@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use souk_sandbox::Scope;
 use souk_store::connectors::{self, Choice, PLATFORM, StoredConnector};
 
+use super::compile_time::took;
 use super::error::ConnectorError;
 use super::loaded::{find, scope_from, scope_text};
 use super::registry::{Key, key_of};
@@ -22,8 +23,21 @@ pub(super) async fn compile(
     name: &str,
     version: &str,
 ) -> Result<(), ConnectorError> {
+    match to_compile(app, scope, name, version).await? {
+        Some(row) => compiled(app, &row, scope).await,
+        None => Ok(()),
+    }
+}
+
+/// A version that is loaded here by compiling it, and by nothing less.
+pub(super) async fn to_compile(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    version: &str,
+) -> Result<Option<StoredConnector>, ConnectorError> {
     if find(app, scope, name, version).is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let text = scope_text(scope);
     let row = app
@@ -31,12 +45,12 @@ pub(super) async fn compile(
         .ask(async |db| connectors::get(db, text, name, version).await);
     // What comes with the host has no row, and what there is not is told by who loads it.
     let Some(row) = row.await? else {
-        return Ok(());
+        return Ok(None);
     };
-    match app.sandbox.has_code(&row.digest, scope).await {
-        true => Ok(()),
-        false => compiled(app, &row, scope).await,
-    }
+    Ok(match app.sandbox.has_code(&row.digest, scope).await {
+        true => None,
+        false => Some(row),
+    })
 }
 
 /// Whether a version can be loaded in a moment. If not, it is compiled from now on, and what was chosen is looked at again behind that.
@@ -99,14 +113,20 @@ async fn under_way(app: App, row: StoredConnector, scope: Scope, key: Key) {
     app.connectors.changed.notify_one();
 }
 
-async fn compiled(app: &App, row: &StoredConnector, scope: &Scope) -> Result<(), ConnectorError> {
+/// In turns with uploads, and on its company's account.
+pub(super) async fn compiled(
+    app: &App,
+    row: &StoredConnector,
+    scope: &Scope,
+) -> Result<(), ConnectorError> {
     let _turn = app.connectors.turns.take(scope).await?;
     let wasm = shelf::bytes(app, row).await?;
     let began = Instant::now();
     let compiled = app.sandbox.compile(wasm, scope).await;
     if let Scope::Company(company) = scope {
-        let time = &app.connectors.compile_time;
-        time.spend(company, began.elapsed(), began);
+        let took = took(compiled.as_ref().ok().copied(), began);
+        app.connectors.compile_time.spend(company, took, began);
     }
-    Ok(compiled?)
+    compiled?;
+    Ok(())
 }

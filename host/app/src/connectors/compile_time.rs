@@ -25,6 +25,13 @@ struct Hour {
     spent: Duration,
 }
 
+/// How long what began then has compiled: as long as the sandbox says (of what was compiled here before it may say what that took once) and no longer than
+/// it is ago; all of that, where it says nothing.
+pub(super) fn took(compile_ms: Option<u64>, began: Instant) -> Duration {
+    let all = began.elapsed();
+    compile_ms.map_or(all, |ms| Duration::from_millis(ms).min(all))
+}
+
 impl CompileTime {
     /// How long a company that has used up its time has to wait. `None`: it need not.
     pub fn wait(&self, company: &str, max: Duration, now: Instant) -> Option<Duration> {
@@ -73,6 +80,18 @@ impl CompileTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever waits for a place meanwhile does not pay for that, nor for what was compiled long ago.
+    #[test]
+    fn what_is_counted_is_what_was_compiled() {
+        let second = Duration::from_secs(1);
+        let began = Instant::now().checked_sub(2 * second).unwrap();
+        assert_eq!(took(Some(0), began), Duration::ZERO);
+        assert_eq!(took(Some(1_000), began), second);
+        for all in [took(Some(60_000), began), took(None, began)] {
+            assert!(all >= 2 * second && all < 60 * second, "{all:?}");
+        }
+    }
 
     /// What one company has used up is no other's, and is given back when its hour is over.
     #[test]

@@ -14,7 +14,7 @@ use souk_store::connectors::{self, Choice};
 use super::counted::Counted;
 use super::error::ConnectorError;
 use super::loaded::{find, scope_from};
-use super::{chosen, engines, shelf, undo};
+use super::{ahead, chosen, engines, shelf, undo};
 use crate::App;
 
 /// A version that was at work for so long has shown what it can do; what breaks then has another cause.
@@ -145,13 +145,22 @@ pub(super) fn is_everybodys(
     met.collect::<BTreeSet<String>>().len() >= COMPANIES_MIN
 }
 
-/// Puts the version of before to work, unless somebody has chosen otherwise meanwhile.
+/// Puts the version of before to work, unless somebody has chosen otherwise meanwhile. One that has to be compiled first is looked at again, each second,
+/// until it is.
 async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), ConnectorError> {
-    let _changing = app.connectors.changing.lock().await;
     let (scope, name) = (scope_from(&choice.scope), choice.name.as_str());
     let (text, bad) = (choice.scope.as_str(), choice.version.as_str());
     let previous = choice.previous_version.as_deref();
     let previous = previous.ok_or(ConnectorError::NotFound)?;
+    let row = app
+        .db
+        .ask(async |db| connectors::get(db, text, name, previous).await);
+    if let Some(row) = row.await?
+        && !ahead::is_ready(app, &row).await
+    {
+        return Ok(());
+    }
+    let _changing = app.connectors.changing.lock().await;
     // Everybody who changes connectors waits for this.
     let current = app
         .db

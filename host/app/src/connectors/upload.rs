@@ -10,6 +10,7 @@ use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::Write;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
 
+use super::compile_time::took;
 use super::error::ConnectorError;
 use super::loaded::{scope_text, versions};
 use super::registry::key;
@@ -148,10 +149,7 @@ async fn compile(app: &App, scope: &Scope, wasm: &Bytes) -> Result<ConnectorInfo
         });
     }
     let loaded = app.sandbox.load(wasm.clone(), scope.clone()).await;
-    let took = match &loaded {
-        Ok(info) => Duration::from_millis(info.compile_ms).min(began.elapsed()),
-        Err(_) => began.elapsed(),
-    };
+    let took = took(loaded.as_ref().ok().map(|info| info.compile_ms), began);
     app.connectors.compile_time.spend(company, took, began);
     Ok(loaded?)
 }

@@ -1,8 +1,9 @@
-//! Which version of a connector is at work: putting one there, for all calls or (`canary`) for a share of them, taking it off, going back,
-//! deleting one.
+//! Which version of a connector is at work: putting one there, for all calls or (`canary`) for a share of them, taking it off, deleting one. Going back is
+//! in `rollback`.
 
 use souk_sandbox::{ConnectorInfo, LoadError, Scope, Status};
 use souk_store::connectors::{self, Choice, canaries};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::error::ConnectorError;
 use super::loaded::{active, find, scope_text, versions};
@@ -26,11 +27,7 @@ pub async fn activate(
     is_staff: bool,
     held: impl Send + 'static,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    let proving = &app.connectors.proving;
-    let turn = proving.stand_among(scope, ACTIVATIONS_MAX).await;
-    let turn = turn.ok_or(ConnectorError::Busy {
-        waiting_max: ACTIVATIONS_MAX,
-    })?;
+    let turn = turn_of(app, scope).await?;
     let (app, scope) = (app.clone(), scope.clone());
     let (name, version) = (name.to_owned(), version.to_owned());
     whole((turn, held), async move {
@@ -40,9 +37,21 @@ pub async fn activate(
     .await
 }
 
+/// What makes whoever asked wait, and nobody of another company: compiling a version, asking a company's sources.
+pub(super) async fn turn_of(
+    app: &App,
+    scope: &Scope,
+) -> Result<OwnedSemaphorePermit, ConnectorError> {
+    let proving = &app.connectors.proving;
+    let turn = proving.stand_among(scope, ACTIVATIONS_MAX).await;
+    turn.ok_or(ConnectorError::Busy {
+        waiting_max: ACTIVATIONS_MAX,
+    })
+}
+
 /// Changes what runs, in steps of which none is left out. Others wait for their end: each of them asks the store in a way that has one
 /// ([`souk_store::Db::ask`]), since the whole has none.
-async fn whole<T: Send + 'static>(
+pub(super) async fn whole<T: Send + 'static>(
     held: impl Send + 'static,
     steps: impl Future<Output = Result<T, ConnectorError>> + Send + 'static,
 ) -> Result<T, ConnectorError> {
@@ -168,7 +177,7 @@ fn cut(text: &str) -> String {
 }
 
 /// What the platform's staff has taken off work, its company does not put back.
-async fn check_block(
+pub(super) async fn check_block(
     app: &App,
     scope: &Scope,
     name: &str,
@@ -183,7 +192,11 @@ async fn check_block(
     }
 }
 
-async fn choice_of(app: &App, scope: &Scope, name: &str) -> Result<Option<Choice>, ConnectorError> {
+pub(super) async fn choice_of(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+) -> Result<Option<Choice>, ConnectorError> {
     let scope = scope_text(scope);
     let choice = app
         .db
@@ -266,7 +279,7 @@ async fn take_off(
     app.sandbox.note_chosen(scope, name, now.micros(), None);
     match app.sandbox.deactivate(scope, name) {
         Ok(info) => Ok(info),
-        Err(LoadError::NotActive { .. }) => shelf::fetch(app, scope, name, &current).await,
+        Err(LoadError::NotActive { .. }) => shelf::seen(app, scope, name, &current).await,
         Err(error) => Err(error.into()),
     }
 }
@@ -302,70 +315,6 @@ async fn switch(
     let (name, version) = (&candidate.name, &candidate.version);
     let info = app.sandbox.activate(scope, name, version).await?;
     app.connectors.note_counted(scope_text(scope), &info);
-    Ok(info)
-}
-
-/// Activates the version that was active before; a second rollback returns. While a canary is tried out, that is what is left.
-pub async fn rollback(
-    app: &App,
-    scope: &Scope,
-    name: &str,
-    is_staff: bool,
-    held: impl Send + 'static,
-) -> Result<ConnectorInfo, ConnectorError> {
-    let changing = app.connectors.change(scope, is_staff).await;
-    let (app, scope, name) = (app.clone(), scope.clone(), name.to_owned());
-    whole((changing, held), async move {
-        go_back(&app, &scope, &name, is_staff).await
-    })
-    .await
-}
-
-async fn go_back(
-    app: &App,
-    scope: &Scope,
-    name: &str,
-    is_staff: bool,
-) -> Result<ConnectorInfo, ConnectorError> {
-    check_block(app, scope, name, is_staff).await?;
-    // What another host has put to work a moment ago is what is gone back from.
-    chosen::catch_up(app, scope, name).await?;
-    let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
-    let choice = choice_of(app, scope, name).await?;
-    if let Some(choice) = &choice
-        && ahead::is_under_way(app, &key(&choice.scope, name, &choice.version))
-    {
-        return Err(ConnectorError::Conflict(format!(
-            "connector \"{name}\" {} was put to work on another host, and is compiled here: try again when it is at work here, or go back there",
-            choice.version
-        )));
-    }
-    if let Some(beside) = canary::beside(app, scope, name, &current).await? {
-        canary::end(app, &beside).await?;
-        return shelf::fetch(app, scope, name, &current).await;
-    }
-    // What somebody has gone back to stays, however it does.
-    let why = Some(format!("rolled back from {current}"));
-    let none = || LoadError::NoEarlier {
-        name: name.to_owned(),
-    };
-    let previous = choice
-        .filter(|choice| choice.version == current)
-        .and_then(|choice| choice.previous_version);
-    let Some(previous) = previous else {
-        // What a file of the operator's directory has put to work is in no row.
-        let info = app.sandbox.rollback(scope, name).await?;
-        remember(app, scope, (name, &info.version), Some(current), why).await?;
-        return Ok(info);
-    };
-    let candidate = match shelf::fetch(app, scope, name, &previous).await {
-        Err(ConnectorError::NotFound) => return Err(none().into()),
-        fetched => fetched?,
-    };
-    engines::claim(app, scope, &candidate.engine_ids).await?;
-    let info = app.sandbox.activate(scope, name, &previous).await?;
-    shelf::put_back(app, scope, name, Some(&current));
-    remember(app, scope, (name, &previous), Some(current), why).await?;
     Ok(info)
 }
 
@@ -456,7 +405,7 @@ async fn delete(app: &App, scope: &Scope, name: &str, version: &str) -> Result<(
 
 /// Writes down what was put to work: `reason` says why it was gone back to; without one it was activated, and what was wrong with it once is
 /// forgotten. What cannot be written down is not at work either: `before` is again.
-async fn remember(
+pub(super) async fn remember(
     app: &App,
     scope: &Scope,
     (name, version): (&str, &str),

@@ -66,15 +66,16 @@ impl Sandbox {
         found.await.unwrap_or(false)
     }
 
-    /// Compiles a component for whoever loads it next, and loads nothing.
-    pub async fn compile(&self, wasm: impl Into<Bytes>, scope: &Scope) -> Result<(), LoadError> {
+    /// Compiles a component for whoever loads it next, and loads nothing. For how many milliseconds; none, if it was compiled here before.
+    pub async fn compile(&self, wasm: impl Into<Bytes>, scope: &Scope) -> Result<u64, LoadError> {
         let (shared, owner, wasm) = (self.shared.clone(), scope.clone(), wasm.into());
         let tenant = self.shared.tenant_of(scope);
         let compiled = self.shared.loaders.compute(&tenant, move || {
             let digest = load::digest(&wasm);
             let (cache, options) = (&shared.cache, &shared.options);
             let _loading = cache.begin_loading(&digest);
-            load::prepare(&shared.engine, cache, options, &wasm, &digest, &owner).map(drop)
+            load::prepare(&shared.engine, cache, options, &wasm, &digest, &owner)
+                .map(|prepared| prepared.compile_ms)
         });
         compiled.await.ok_or_else(load::stopping)?
     }
