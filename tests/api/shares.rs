@@ -29,7 +29,7 @@ async fn upload(company: &Company, wasm: &[u8]) -> Answer {
 }
 
 /// The same component with so many more bytes, which do nothing.
-fn padded(wasm: &[u8], bytes: usize) -> Vec<u8> {
+pub fn padded(wasm: &[u8], bytes: usize) -> Vec<u8> {
     let mut size = bytes + 2;
     let mut padded = wasm.to_vec();
     padded.push(0);

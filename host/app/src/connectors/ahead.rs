@@ -36,9 +36,7 @@ pub(super) async fn to_compile(
     name: &str,
     version: &str,
 ) -> Result<Option<StoredConnector>, ConnectorError> {
-    if find(app, scope, name, version).is_some() {
-        return Ok(None);
-    }
+    let is_loaded = find(app, scope, name, version).is_some();
     let text = scope_text(scope);
     let row = app
         .db
@@ -47,6 +45,9 @@ pub(super) async fn to_compile(
     let Some(row) = row.await? else {
         return Ok(None);
     };
+    if is_loaded && !app.connectors.is_replaced(&row) {
+        return Ok(None);
+    }
     Ok(match app.sandbox.has_code(&row.digest, scope).await {
         true => None,
         false => Some(row),
@@ -56,11 +57,7 @@ pub(super) async fn to_compile(
 /// Whether a version can be loaded in a moment. If not, it is compiled from now on, and what was chosen is looked at again behind that.
 pub(super) async fn is_ready(app: &App, row: &StoredConnector) -> bool {
     let key = key_of(row);
-    let is_known = {
-        let (stored, uncompiled) = (&app.connectors.stored, &app.connectors.uncompiled);
-        stored.lock().contains(&key) || uncompiled.lock().contains(&key)
-    };
-    if is_known {
+    if app.connectors.has(row) || app.connectors.uncompiled.lock().contains(&key) {
         return true;
     }
     let scope = scope_from(&row.scope);

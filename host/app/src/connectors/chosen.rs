@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use souk_sandbox::{LoadError, Scope};
+use souk_sandbox::{LoadError, Scope, Status};
 use souk_store::connectors::{self, Choice};
 
 use super::error::ConnectorError;
-use super::loaded::{active, scope_from, scope_text};
+use super::loaded::{scope_from, scope_text};
 use super::{ahead, engines, shelf};
 use crate::App;
 
@@ -81,10 +81,10 @@ async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
             Err(error) => Err(error.into()),
         };
     }
-    if active(app, &scope, name).as_deref() == Some(&choice.version) {
+    let candidate = shelf::fetch(app, &scope, name, &choice.version).await?;
+    if candidate.status == Status::Active {
         return Ok(());
     }
-    let candidate = shelf::fetch(app, &scope, name, &choice.version).await?;
     let activated = match engines::claim(app, &scope, &candidate.engine_ids).await {
         Ok(()) => app
             .sandbox

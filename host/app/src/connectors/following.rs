@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use souk_sandbox::{LoadError, Scope};
+use souk_sandbox::{ConnectorInfo, LoadError, Scope, Status};
 use souk_store::connectors::{self, PLATFORM, StoredConnector, canaries};
 use souk_store::db::READ_WITHIN;
 use souk_store::{Change, Topic};
 
 use super::error::ConnectorError;
-use super::loaded::{scope_from, scope_text};
+use super::loaded::{find, scope_from, scope_text};
 use super::registry::{Key, key, key_of};
 use super::{ahead, canary, chosen, retreat, shelf, withdrawal};
 use crate::App;
@@ -63,21 +63,17 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     };
     // What was compiled and cannot be loaded has lost its code by that: it is not compiled for the same again, and again.
     let mut refused = HashSet::new();
+    let mut replaced = Vec::new();
     // A company's versions stay where they are until one is chosen, or asked for.
     for row in rows.iter().filter(|row| row.scope == PLATFORM) {
-        let key = key_of(row);
-        let is_loaded = app.connectors.stored.lock().contains(&key);
-        if is_loaded || !(is_start || ahead::is_ready(app, row).await) {
+        if app.connectors.has(row) || !(is_start || ahead::is_ready(app, row).await) {
             continue;
         }
-        match shelf::load(app, row, &Scope::Platform).await {
-            Ok(_) => drop(app.connectors.unloadable.lock().remove(&key)),
-            Err(error) => {
-                tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
-                refused.insert(key.clone());
-                let mut unloadable = app.connectors.unloadable.lock();
-                unloadable.insert(key, error.to_string());
-            }
+        if is_replaced_at_work(app, row) {
+            // What was chosen takes its place first.
+            replaced.push(row);
+        } else if !load(app, row).await {
+            refused.insert(key_of(row));
         }
     }
     let keyed = |row| (key_of(row), row);
@@ -102,19 +98,48 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
         }
     }
     canary::follow(app, &ready).await?;
+    for row in replaced {
+        if !app.connectors.has(row) && !is_replaced_at_work(app, row) {
+            load(app, row).await;
+        }
+    }
     let_go(app, &wanted);
     Ok(())
 }
 
-/// Lets go of what the store has no more.
+/// Loads what the store has of the platform's. Returns whether that is possible.
+async fn load(app: &App, row: &StoredConnector) -> bool {
+    let key = key_of(row);
+    match shelf::load(app, row, &Scope::Platform).await {
+        Ok(_) => {
+            app.connectors.unloadable.lock().remove(&key);
+            true
+        }
+        Err(error) => {
+            tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
+            let mut unloadable = app.connectors.unloadable.lock();
+            unloadable.insert(key, error.to_string());
+            false
+        }
+    }
+}
+
+/// Whether other bytes of the platform's version take calls than the store has.
+fn is_replaced_at_work(app: &App, row: &StoredConnector) -> bool {
+    let takes_calls = |info: ConnectorInfo| matches!(info.status, Status::Active | Status::Canary);
+    app.connectors.is_replaced(row)
+        && find(app, &Scope::Platform, &row.name, &row.version).is_some_and(takes_calls)
+}
+
+/// Lets go of what the store has no more, or with other bytes.
 fn let_go(app: &App, wanted: &HashMap<Key, &StoredConnector>) {
     let gone: Vec<Key> = app
         .connectors
         .stored
         .lock()
         .iter()
-        .filter(|key| !wanted.contains_key(*key))
-        .cloned()
+        .filter(|(key, digest)| wanted.get(*key).is_none_or(|row| row.digest != **digest))
+        .map(|(key, _)| key.clone())
         .collect();
     app.connectors
         .unloadable
@@ -124,11 +149,15 @@ fn let_go(app: &App, wanted: &HashMap<Key, &StoredConnector>) {
         .uncompiled
         .lock()
         .retain(|key| wanted.contains_key(key));
-    for (scope, name, version) in gone {
-        match app.sandbox.remove(&scope_from(&scope), &name, &version) {
+    for key in gone {
+        let (scope, name, version) = &key;
+        match app.sandbox.remove(&scope_from(scope), name, version) {
             Ok(()) | Err(LoadError::Unknown { .. }) => {
-                app.connectors.stored.lock().remove(&(scope, name, version));
+                app.connectors.stored.lock().remove(&key);
             }
+            // Its other bytes take its place when they are compiled.
+            Err(LoadError::Active { .. } | LoadError::Canary { .. })
+                if wanted.contains_key(&key) => {}
             Err(error) => {
                 tracing::warn!(scope, name, version, %error, "cannot remove a deleted connector")
             }

@@ -1,6 +1,6 @@
 //! What this host remembers about connectors beside the sandbox.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ use crate::lines::Lines;
 
 /// Which of the loaded versions came from where, which choices were carried out, and who waits.
 pub struct Registry {
-    /// What was loaded from the store. The rest is bundled or from a directory.
-    pub(super) stored: Mutex<HashSet<Key>>,
+    /// What was loaded from the store, with its digest. The rest is bundled or from a directory.
+    pub(super) stored: Mutex<HashMap<Key, String>>,
     /// Why what the store has of the platform's is not loaded here.
     pub(super) unloadable: Mutex<BTreeMap<Key, String>>,
     /// The bundled version of each connector: where a choice without a row leads.
@@ -106,6 +106,23 @@ impl Registry {
             _changing: self.changing.clone().lock_owned().await,
             _own: own,
         }
+    }
+
+    /// Whether what the store has of a version is what was loaded of it.
+    pub(super) fn has(&self, row: &StoredConnector) -> bool {
+        let stored = self.stored.lock();
+        stored
+            .get(&key_of(row))
+            .is_some_and(|digest| *digest == row.digest)
+    }
+
+    /// Whether the store has other bytes of a version than those that were loaded from it: it was deleted, and uploaded with others, before this host
+    /// heard of either.
+    pub(super) fn is_replaced(&self, row: &StoredConnector) -> bool {
+        let stored = self.stored.lock();
+        stored
+            .get(&key_of(row))
+            .is_some_and(|digest| *digest != row.digest)
     }
 
     /// For how long uploads of companies have been compiled here.

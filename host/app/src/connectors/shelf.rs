@@ -117,15 +117,17 @@ pub(super) async fn fetch(
     name: &str,
     version: &str,
 ) -> Result<ConnectorInfo, ConnectorError> {
-    if let Some(info) = find(app, scope, name, version) {
-        return Ok(info);
-    }
+    let loaded = find(app, scope, name, version);
     let text = scope_text(scope);
     let row = app
         .db
         .ask(async |db| connectors::get(db, text, name, version).await);
-    let row = row.await?.ok_or(ConnectorError::NotFound)?;
-    load(app, &row, scope).await
+    match (loaded, row.await?) {
+        (Some(_), Some(row)) if app.connectors.is_replaced(&row) => load(app, &row, scope).await,
+        (Some(info), _) => Ok(info),
+        (None, Some(row)) => load(app, &row, scope).await,
+        (None, None) => Err(ConnectorError::NotFound),
+    }
 }
 
 /// Refuses to write down that a version takes calls which another host has deleted, though it is loaded here: nobody could load it again. Until `tx`
@@ -139,7 +141,7 @@ pub(super) async fn lock(
     // What comes with the host, or lies in the operator's directory, has no row.
     let is_stored = {
         let stored = app.connectors.stored.lock();
-        stored.contains(&key(scope, name, version))
+        stored.contains_key(&key(scope, name, version))
     };
     match !is_stored || connectors::lock(tx, of).await? {
         true => Ok(()),
@@ -170,6 +172,7 @@ pub(super) async fn load(
     row: &StoredConnector,
     scope: &Scope,
 ) -> Result<ConnectorInfo, ConnectorError> {
+    let_go_of_replaced(app, row, scope);
     let info = match app.sandbox.load_kept(&row.digest, scope.clone()).await {
         Err(LoadError::NotKept) => {
             let wasm = bytes(app, row).await?;
@@ -187,7 +190,8 @@ pub(super) async fn load(
         let reason = "it describes itself otherwise than when it was uploaded, and looked at";
         return Err(ConnectorError::Invalid(reason.to_owned()));
     }
-    app.connectors.stored.lock().insert(key_of(row));
+    let digest = row.digest.clone();
+    app.connectors.stored.lock().insert(key_of(row), digest);
     tracing::info!(
         scope = row.scope,
         name = row.name,
@@ -195,6 +199,33 @@ pub(super) async fn load(
         "stored connector loaded"
     );
     Ok(info)
+}
+
+/// Lets go of what was loaded of a version that has other bytes by now: nobody runs what was deleted. If it is at work, nothing is, for as long as it takes
+/// to load what is compiled, and to put that to work.
+fn let_go_of_replaced(app: &App, row: &StoredConnector, scope: &Scope) {
+    if !app.connectors.is_replaced(row) {
+        return;
+    }
+    let (name, version) = (row.name.as_str(), row.version.as_str());
+    tracing::info!(
+        scope = row.scope,
+        name,
+        version,
+        "a version was deleted and uploaded with other bytes: those take its place"
+    );
+    let status = find(app, scope, name, version).map(|info| info.status);
+    match status {
+        Some(Status::Active) => drop(app.sandbox.deactivate(scope, name)),
+        Some(Status::Canary) => app.sandbox.end_canary(scope, name),
+        _ => {}
+    }
+    if matches!(status, Some(Status::Active | Status::Canary)) {
+        // Whichever canary that was, it is begun again if the store has it.
+        app.connectors.forget_canary(&row.scope, name);
+    }
+    let _ = app.sandbox.remove(scope, name, version);
+    app.connectors.stored.lock().remove(&key_of(row));
 }
 
 pub(super) async fn bytes(app: &App, row: &StoredConnector) -> Result<Vec<u8>, ConnectorError> {

@@ -229,7 +229,7 @@ async fn keep(
         Some(before) if before.digest == info.digest => {
             // An upload whose commit was not answered has left the row, and was not put down as stored.
             let key = key(text, &info.name, &info.version);
-            app.connectors.stored.lock().insert(key);
+            app.connectors.stored.lock().insert(key, before.digest);
             return Ok(());
         }
         Some(before) => {
@@ -267,7 +267,8 @@ async fn keep(
         admit(&app.bounds, tx, scope, &row, wasm).await?;
         connectors::insert(tx, &row).await?;
         // Before the commit: its announcement must find the version known.
-        app.connectors.stored.lock().insert(key.clone());
+        let (stored, digest) = (&app.connectors.stored, row.digest.clone());
+        stored.lock().insert(key.clone(), digest);
         Ok(())
     });
     let kept = kept.await;
