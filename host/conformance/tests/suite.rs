@@ -378,6 +378,17 @@ async fn wires_find_out_who_takes_no_care() {
     }
 }
 
+/// Who takes the answer to what was given up for that of the next request is found out by another question: of the same one it would be right.
+#[tokio::test]
+async fn a_late_answer_is_found_out() {
+    let forgetful = tested(guests::LATE_LINES, lines("all")).await;
+    for check in ["wire.silent", "cancel.session_goes_on"] {
+        let found = forgetful.finding(check).unwrap();
+        assert_eq!(found.outcome, Outcome::Failed, "{forgetful}");
+        assert!(found.detail.contains("another answer"), "{forgetful}");
+    }
+}
+
 /// Without a source the kit tries what can be tried, and says what it could not.
 #[tokio::test]
 async fn without_a_source_the_rest_is_tried() {

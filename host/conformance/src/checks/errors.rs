@@ -42,6 +42,10 @@ async fn refused(
         ..PoolLimits::default()
     };
     let source = subject.source_with(place, &subject.settings(place), one);
+    let whole = match subject.ask(&source, sample.request()).await {
+        Ok(whole) => whole,
+        Err(fault) => return Verdict::failed(told(&fault), advice(&fault)),
+    };
     for text in statements {
         match subject.ask(&source, query(text, Vec::new())).await {
             Ok(output) if suite.dialect.is_some() => {
@@ -63,11 +67,20 @@ async fn refused(
                 }
             }
         }
-        if let Err(fault) = subject.ask(&source, sample.request()).await {
-            return Verdict::failed(
-                format!("after {text:?}: {}", told(&fault)),
-                "a statement that fails leaves the session in order, or ends it with an error of `receive`",
-            );
+        match subject.ask(&source, sample.request()).await {
+            Ok(again) if sample.essence(&again) == sample.essence(&whole) => {}
+            Ok(_) => {
+                return Verdict::failed(
+                    format!("after {text:?} the next statement has other rows than before"),
+                    "what the source says of a statement that fails is read to its end, or the session ended",
+                );
+            }
+            Err(fault) => {
+                return Verdict::failed(
+                    format!("after {text:?}: {}", told(&fault)),
+                    "a statement that fails leaves the session in order, or ends it with an error of `receive`",
+                );
+            }
         }
     }
     Verdict::passed()

@@ -144,7 +144,7 @@ impl<'a> Suite<'a> {
         writing::run(&mut self, &place, truth.as_ref()).await;
         errors::run(&mut self, &place, &sample).await;
         together::run(&mut self, &place, truth.as_ref()).await;
-        wire::run(&mut self, &place, &sample).await?;
+        wire::run(&mut self, &place, &sample, truth.as_ref()).await?;
         hostile::run(&mut self, &sample).await?;
         self.aftermath();
         Ok(self.conclude())

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use souk_domain::sql::{Condition, Operator};
-use souk_sandbox::{PoolLimits, Request, Value};
+use souk_sandbox::{Output, PoolLimits, Request, Value};
 
 use super::truth::{Asked, Truth, bound};
 use super::{Suite, Verdict, advice, rows, sample, told};
@@ -16,8 +16,7 @@ const AT_ONCE: usize = 24;
 
 pub async fn run(suite: &mut Suite<'_>, place: &Place, truth: Option<&Truth>) {
     let begun = Instant::now();
-    let mut questions = truth.map(rows_by_key).unwrap_or_default();
-    questions.extend(known(suite));
+    let questions = questions(suite, truth);
     let verdict = match questions.len() {
         0 | 1 => Verdict::skipped(
             "there are no two questions with answers that can be told apart: write some into the profile",
@@ -32,11 +31,42 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place, truth: Option<&Truth>) {
 }
 
 /// A question and the rows (as far as they are compared) that are its answer.
-struct Question {
-    request: Request,
+pub(super) struct Question {
+    pub request: Request,
     answer: Vec<Vec<String>>,
     /// Columns that are compared.
     columns: usize,
+}
+
+impl Question {
+    pub fn is_answered_by(&self, output: &Output) -> bool {
+        let same = |left: &String, right: &String| {
+            let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+            left == right || parse(left).is_some() && parse(left) == parse(right)
+        };
+        let found = self.compared(output);
+        found.len() == self.answer.len()
+            && found.iter().zip(&self.answer).all(|(found, wanted)| {
+                found.len() == wanted.len()
+                    && found
+                        .iter()
+                        .zip(wanted)
+                        .all(|(left, right)| same(left, right))
+            })
+    }
+
+    fn compared(&self, output: &Output) -> Vec<Vec<String>> {
+        let mut found = rows(output);
+        found.iter_mut().for_each(|row| row.truncate(self.columns));
+        found
+    }
+}
+
+/// Those whose answers are known.
+pub(super) fn questions(suite: &Suite<'_>, truth: Option<&Truth>) -> Vec<Question> {
+    let mut questions = truth.map(rows_by_key).unwrap_or_default();
+    questions.extend(known(suite));
+    questions
 }
 
 /// Each row by the first column whose values are all different.
@@ -120,26 +150,11 @@ async fn asked(suite: &Suite<'_>, place: &Place, questions: &[Question]) -> Verd
             Ok(output) => output,
             Err(fault) => return Verdict::failed(told(&fault), advice(&fault)),
         };
-        let mut found = rows(&output);
-        found
-            .iter_mut()
-            .for_each(|row| row.truncate(question.columns));
-        let same = |left: &String, right: &String| {
-            let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-            left == right || parse(left).is_some() && parse(left) == parse(right)
-        };
-        let is_same = found.len() == question.answer.len()
-            && found.iter().zip(&question.answer).all(|(found, wanted)| {
-                found.len() == wanted.len()
-                    && found
-                        .iter()
-                        .zip(wanted)
-                        .all(|(left, right)| same(left, right))
-            });
-        if !is_same {
+        if !question.is_answered_by(&output) {
             return Verdict::failed(
                 format!(
-                    "with {AT_ONCE} requests at once one got another's answer: {found:?} instead of {:?}",
+                    "with {AT_ONCE} requests at once one got another's answer: {:?} instead of {:?}",
+                    question.compared(&output),
                     question.answer
                 ),
                 "an answer belongs to the request's `id`; without the ability \"pipelining\" a host submits one at a time",

@@ -1,12 +1,15 @@
 //! What a wire does that nobody wishes: it delivers byte by byte, ends in the middle, is silent, is gone when it is needed again, says what nobody said
 //! (`spoilt`).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use souk_outbound::TlsMode;
-use souk_sandbox::{Blame, FaultKind, Output};
+use souk_sandbox::{Blame, Fault, FaultKind, Output, Source};
 
 use super::sample::{Sample, ask};
+use super::together::{Question, questions};
+use super::truth::Truth;
 use super::{Suite, Verdict, advice, spoilt, told};
 use crate::profile::Place;
 use crate::relay::{Mode, Relay};
@@ -19,8 +22,16 @@ const GRACE: Duration = Duration::from_millis(1_500);
 /// Where an answer is cut: in its first bytes, and in between.
 const CUTS: usize = 12;
 const CUT_PATIENCE: Duration = Duration::from_secs(8);
+/// Within so long the host has told a connector that nobody waits for a request, and what its source has said meanwhile has arrived: most connectors go on
+/// in the same session then.
+const GIVEN_UP: Duration = Duration::from_millis(50);
 
-pub async fn run(suite: &mut Suite<'_>, place: &Place, sample: &Sample) -> Result<(), KitError> {
+pub async fn run(
+    suite: &mut Suite<'_>,
+    place: &Place,
+    sample: &Sample,
+    truth: Option<&Truth>,
+) -> Result<(), KitError> {
     let (relay, through) = match relayed(place).await? {
         Ok(relayed) => relayed,
         Err(why) => {
@@ -41,7 +52,9 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place, sample: &Sample) -> Resul
         }
     };
     let bytes = relay.heard();
+    let mut others = questions(suite, truth).into_iter();
     let trial = Trial {
+        other: others.find(|question| !question.is_answered_by(&whole)),
         relay: &relay,
         through: &through,
         sample,
@@ -140,6 +153,8 @@ fn is_here(host: &str) -> bool {
 }
 
 struct Trial<'a> {
+    /// Has another answer than the sample, if there is one.
+    other: Option<Question>,
     relay: &'a Relay,
     through: &'a Place,
     sample: &'a Sample,
@@ -275,16 +290,42 @@ impl Trial<'_> {
                 );
             }
         }
-        match suite.subject.ask(&source, self.sample.request()).await {
-            Ok(output) if self.is_whole(&output) => Verdict::passed(),
-            Ok(_) => Verdict::failed(
-                "after a request that timed out the next one got another answer",
+        match self.goes_on(suite, &source, "timed out", advice).await {
+            Ok(()) => Verdict::passed(),
+            Err(verdict) => verdict,
+        }
+    }
+
+    /// Asks on where a request has been given up: something else first, since who takes the late answer for that of the next request has the right one for the
+    /// same.
+    async fn goes_on(
+        &self,
+        suite: &Suite<'_>,
+        source: &Arc<Source>,
+        was: &str,
+        advised: fn(&Fault) -> &'static str,
+    ) -> Result<(), Verdict> {
+        tokio::time::sleep(GIVEN_UP).await;
+        let late = || {
+            Verdict::failed(
+                format!("after a request that {was} the next one got another answer"),
                 "the late answer is still on the wire: read and drop it, or end the session in `cancel`",
-            ),
-            Err(fault) => Verdict::failed(
-                format!("after a request that timed out: {}", told(&fault)),
-                advice(&fault),
-            ),
+            )
+        };
+        let failed = |fault: Fault| {
+            let told = format!("after a request that {was}: {}", told(&fault));
+            Verdict::failed(told, advised(&fault))
+        };
+        if let Some(other) = &self.other {
+            let answer = suite.subject.ask(source, other.request.clone()).await;
+            if !other.is_answered_by(&answer.map_err(failed)?) {
+                return Err(late());
+            }
+        }
+        let answer = suite.subject.ask(source, self.sample.request()).await;
+        match self.is_whole(&answer.map_err(failed)?) {
+            true => Ok(()),
+            false => Err(late()),
         }
     }
 
@@ -304,20 +345,11 @@ impl Trial<'_> {
                     "an answer comes from the source, each time",
                 );
             }
-            match suite.subject.ask(&source, self.sample.request()).await {
-                Ok(output) if self.is_whole(&output) => {}
-                Ok(_) => {
-                    return Verdict::failed(
-                        "after a request that was cancelled the next one got another answer",
-                        "the late answer is still on the wire: read and drop it, or end the session in `cancel`",
-                    );
-                }
-                Err(fault) => {
-                    return Verdict::failed(
-                        format!("after a request that was cancelled: {}", told(&fault)),
-                        "a cancelled request ends with `failed`, or `cancel` ends the session",
-                    );
-                }
+            let advised =
+                |_: &Fault| "a cancelled request ends with `failed`, or `cancel` ends the session";
+            let went_on = self.goes_on(suite, &source, "was cancelled", advised);
+            if let Err(verdict) = went_on.await {
+                return verdict;
             }
         }
         Verdict::passed()
