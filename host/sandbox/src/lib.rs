@@ -49,7 +49,7 @@ pub use connector::{
 pub use facts::{Fact, Facts};
 pub use fault::{Blame, Fault, FaultKind, RefusedField};
 pub use journal::{LogFilter, LogLine, Stream, is_secret};
-pub use load::{ABILITIES, is_ability};
+pub use load::{ABILITIES, DIALECTS, is_ability};
 pub use metrics::Metrics;
 pub use options::{Compiler, LENT_WITHIN, Options, SandboxLimits};
 pub use request::{

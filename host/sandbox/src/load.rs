@@ -22,7 +22,7 @@ use crate::{
     options::Options,
     shared::Shared,
     source::platform,
-    v1::{self, Budget, Descriptor, GuestNeed, MemoryGrant, World},
+    v1::{self, Budget, Descriptor, GuestEngine, GuestNeed, MemoryGrant, World},
 };
 
 /// `describe` is a constant in all but name.
@@ -165,6 +165,9 @@ pub(crate) async fn finish(
             .iter()
             .filter_map(|ability| unknown_ability(ability)),
     );
+    if prepared.inspection.world == World::Connector {
+        warnings.extend(descriptor.engines.iter().filter_map(unknown_dialect));
+    }
     Ok(Connector::new(Parts {
         warnings,
         name: descriptor.name,
@@ -349,14 +352,41 @@ fn unknown_ability(ability: &str) -> Option<String> {
         return None;
     }
     let shown = beginning(ability);
-    let near = ABILITIES
-        .iter()
-        .find(|known| distance(known, &shown) <= 2)
-        .map(|known| format!(": did it mean \"{known}\"?"));
     Some(format!(
         "its ability \"{shown}\" is not known here, and has no effect{}",
-        near.unwrap_or_default()
+        meant(&shown, &ABILITIES)
     ))
+}
+
+/// What the text of a query may be. For any other word hosts write `generic` SQL.
+pub const DIALECTS: [&str; 9] = [
+    "postgres",
+    "mysql",
+    "sqlite",
+    "clickhouse",
+    "bigquery",
+    "mssql",
+    "generic",
+    "opaque",
+    "none",
+];
+
+/// What is told about a dialect that is none of those: it may be a later host's, or misspelt.
+fn unknown_dialect(engine: &GuestEngine) -> Option<String> {
+    let (slug, dialect) = (&engine.slug, &engine.dialect);
+    if DIALECTS.contains(&dialect.as_str()) {
+        return None;
+    }
+    Some(format!(
+        "the dialect {dialect:?} of its engine \"{slug}\" is not known here, and generic SQL is written for it{}",
+        meant(&dialect.to_lowercase(), &DIALECTS)
+    ))
+}
+
+/// A question, where a word is much like one of those that are known.
+fn meant(word: &str, known: &[&str]) -> String {
+    let near = known.iter().find(|known| distance(known, word) <= 2);
+    near.map_or_else(String::new, |near| format!(": did it mean \"{near}\"?"))
 }
 
 /// How many letters have to be put in, taken out or replaced.
@@ -425,6 +455,31 @@ mod tests {
         assert!(!unknown_ability("teleport").unwrap().contains("mean"));
         assert_eq!(distance("cancel", "cansel"), 1);
         assert_eq!(distance("", "abc"), 3);
+    }
+
+    /// So is a misspelt dialect; one that is known is not told at all.
+    #[test]
+    fn dialects_are_known_or_told() {
+        let told = |dialect: &str| {
+            unknown_dialect(&GuestEngine {
+                slug: "acme".to_owned(),
+                title: "Acme".to_owned(),
+                dialect: dialect.to_owned(),
+                credential_types: Vec::new(),
+            })
+        };
+        for known in DIALECTS {
+            assert_eq!(told(known), None);
+        }
+        for misspelt in ["PostgreSQL", "postgre", "Postgres"] {
+            let told = told(misspelt).unwrap();
+            assert!(told.ends_with("did it mean \"postgres\"?"), "{told}");
+        }
+        let other = told("cypher").unwrap();
+        assert!(
+            other.contains("generic") && !other.contains("mean"),
+            "{other}"
+        );
     }
 
     #[test]

@@ -2,23 +2,11 @@
 //! and the contract's version are the sandbox's own checks.
 
 use souk_domain::sql::Dialect;
-use souk_sandbox::{ABILITIES, is_ability, is_secret};
+use souk_sandbox::{ABILITIES, DIALECTS, is_ability, is_secret};
 
 use super::{Suite, Verdict};
 
 const CREDENTIAL_TYPES: [&str; 4] = ["PASSWORD", "SERVICE_ACCOUNT", "API_KEY", "NONE"];
-const DIALECTS: [&str; 10] = [
-    "postgres",
-    "mysql",
-    "sqlite",
-    "clickhouse",
-    "bigquery",
-    "mssql",
-    "generic",
-    "none",
-    "opaque",
-    "text",
-];
 /// A member that is called so is a secret, whatever else its schema says.
 const SECRET_WORDS: [&str; 5] = ["password", "secret", "token", "api_key", "private_key"];
 
@@ -123,6 +111,15 @@ fn schema(text: &str) -> Verdict {
 mod tests {
     use super::*;
     use crate::report::Outcome;
+
+    /// A word that is known has SQL of its own, or none; `generic` is what is written for all others.
+    #[test]
+    fn dialects_are_those_that_hosts_write() {
+        for word in DIALECTS {
+            let is_generic = Dialect::of(word) == Some(Dialect::Generic);
+            assert_eq!(is_generic, word == "generic", "{word}");
+        }
+    }
 
     /// What a host would not pass on, and a secret that is not marked, are told.
     #[test]

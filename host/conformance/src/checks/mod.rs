@@ -204,7 +204,7 @@ impl<'a> Suite<'a> {
 /// The words of the contract in which the host writes SQL. `none` and words for text of the engine's own are none of them.
 fn dialect(word: &str) -> Option<Dialect> {
     match word {
-        "none" | "opaque" | "text" => None,
+        "none" | "opaque" => None,
         word => Dialect::of(word),
     }
 }
