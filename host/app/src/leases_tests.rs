@@ -10,6 +10,7 @@ use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
 use std::path::Path;
+use tempfile::TempDir;
 
 /// Never taken by a store.
 const REFUSED: u32 = 2;
@@ -126,19 +127,26 @@ async fn app(directory: &Path) -> App {
     })
 }
 
-/// What the store refuses is left out, and the others are written down; where the store is busy all of it waits.
-#[tokio::test]
-async fn what_is_refused_keeps_nothing_else_waiting() {
+/// A loop of these numbers with a store of its own, in a directory that stays as long as what is returned.
+async fn work(kind: Numbers) -> (Loop<Numbers>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let mut work = Loop {
+    let work = Loop {
         app: app(directory.path()).await,
-        kind: Numbers::default(),
+        kind,
         claimant: "a host".to_owned(),
         attempts: JoinSet::new(),
         in_flight: HashMap::new(),
-        ended: [3, REFUSED, 1].map(|ended| (ended, false)).into(),
+        ended: Vec::new(),
         unclaimed: Vec::new(),
     };
+    (work, directory)
+}
+
+/// What the store refuses is left out, and the others are written down; where the store is busy all of it waits.
+#[tokio::test]
+async fn what_is_refused_keeps_nothing_else_waiting() {
+    let (mut work, _directory) = work(Numbers::default()).await;
+    work.ended = [3, REFUSED, 1].map(|ended| (ended, false)).into();
     work.kind.is_busy = true;
     assert!(matches!(work.turn(false).await, Err(StoreError::Busy)));
     assert_eq!(work.ended.len(), 3);
@@ -168,20 +176,12 @@ async fn what_is_refused_keeps_nothing_else_waiting() {
 /// What was to be claimed when the store failed is claimed before anything else, though nobody finds it: the store may have leased it.
 #[tokio::test]
 async fn what_may_have_been_claimed_is_claimed_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut work = Loop {
-        app: app(directory.path()).await,
-        kind: Numbers {
-            due: vec![5, 6],
-            is_busy: true,
-            ..Numbers::default()
-        },
-        claimant: "a host".to_owned(),
-        attempts: JoinSet::new(),
-        in_flight: HashMap::new(),
-        ended: Vec::new(),
-        unclaimed: Vec::new(),
+    let kind = Numbers {
+        due: vec![5, 6],
+        is_busy: true,
+        ..Numbers::default()
     };
+    let (mut work, _directory) = work(kind).await;
     for _ in 0..2 {
         assert!(matches!(work.turn(false).await, Err(StoreError::Busy)));
         work.kind.due = vec![7];
@@ -208,22 +208,14 @@ async fn what_may_have_been_claimed_is_claimed_again() {
 /// Whoever takes long has no turn again before those of whom nothing is under way, however long theirs have waited.
 #[tokio::test]
 async fn whoever_has_least_under_way_goes_first() {
-    let directory = tempfile::tempdir().unwrap();
     let [slow, other] = [(); 2].map(|()| CompanyId::generate());
     let of = [(5, &slow), (6, &slow), (7, &other), (8, &other)];
-    let mut work = Loop {
-        app: app(directory.path()).await,
-        kind: Numbers {
-            due: vec![5, 6, 7, 8],
-            of: of.map(|(number, who)| (number, who.clone())).into(),
-            ..Numbers::default()
-        },
-        claimant: "a host".to_owned(),
-        attempts: JoinSet::new(),
-        in_flight: HashMap::new(),
-        ended: Vec::new(),
-        unclaimed: Vec::new(),
+    let kind = Numbers {
+        due: vec![5, 6, 7, 8],
+        of: of.map(|(number, who)| (number, who.clone())).into(),
+        ..Numbers::default()
     };
+    let (mut work, _directory) = work(kind).await;
     // There is room for two more.
     for _ in 0..2 {
         let task = work.attempts.spawn(std::future::pending());
