@@ -96,11 +96,12 @@ fn a_component_is_looked_at() {
 
     let absent = souk(directory.path(), &["check", "absent.wasm"]);
     assert_eq!(absent.code, Some(2));
-    assert!(
-        absent.err.contains("cargo build --release"),
-        "{}",
-        absent.err
-    );
+    for word in ["cargo build --release", "./build"] {
+        assert!(absent.err.contains(word), "{word}: {}", absent.err);
+    }
+    let project = souk(directory.path(), &["check", "."]);
+    assert_eq!(project.code, Some(2));
+    assert!(project.err.contains("is a directory"), "{}", project.err);
 }
 
 /// `run` asks one thing, of a server that the profile scripts, and shows rows or whose fault it is.
@@ -276,6 +277,10 @@ fn new_says_what_to_change() {
     assert_eq!(taken.code, Some(2));
     assert!(taken.err.contains("--dir"), "{}", taken.err);
     assert!(!directory.path().join("My_Thing").exists());
+    // A host would say so of what is built with it, which is late.
+    let bundled = souk(directory.path(), &["new", "postgres", "--kind", "tcp"]);
+    assert_eq!(bundled.code, Some(0), "{}", bundled.err);
+    assert!(bundled.out.contains("another name"), "{}", bundled.out);
 }
 
 /// There is a project for each kind in each language, whole and executable where it is run; `tests/first-day/run` builds those that need other tools.

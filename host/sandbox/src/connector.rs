@@ -135,7 +135,9 @@ pub enum LoadError {
     },
     #[error("no connector \"{name}\" {version} is loaded here")]
     Unknown { name: String, version: String },
-    #[error("connector \"{name}\" {version} is active: activate another version first")]
+    #[error(
+        "connector \"{name}\" {version} is active: activate another version, or take it off work, first"
+    )]
     Active { name: String, version: String },
     #[error("connector \"{name}\" {version} is a canary: roll back first, which ends it")]
     Canary { name: String, version: String },

@@ -127,13 +127,14 @@ pub fn object(text: &str) -> Result<Map<String, Value>> {
 
 /// The bytes of a component.
 pub fn component(path: &Path) -> Result<Vec<u8>> {
-    let wasm = std::fs::read(path).with_context(|| {
-        format!(
-            "cannot read {} (a Rust connector is built by `cargo build --release --target wasm32-wasip2`)",
+    const BUILT: &str = "a project's component is made by its `./build`, and in Rust by `cargo build --release --target wasm32-wasip2`";
+    if path.is_dir() {
+        bail!(
+            "{} is a directory: name the .wasm file ({BUILT})",
             path.display()
-        )
-    })?;
-    Ok(wasm)
+        );
+    }
+    std::fs::read(path).with_context(|| format!("cannot read {} ({BUILT})", path.display()))
 }
 
 /// Loads a component for this source. `Ok(Err)`: a host would refuse it, and why.

@@ -112,5 +112,11 @@ pub fn run(command: &New) -> Result<()> {
         println!("    {line}");
     }
     println!("\nREADME.md says what lies where.");
+    let mut bundled = souk_plugins::bundle().iter();
+    if bundled.any(|(bundled, _)| *bundled == name.as_str()) {
+        println!(
+            "Hosts bring a connector {name} along: a company's own is taken with another name for its engine only."
+        );
+    }
     Ok(())
 }
