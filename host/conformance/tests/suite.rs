@@ -319,6 +319,19 @@ async fn each_flaw_is_found_by_name() {
     }
 }
 
+/// What a profile knows otherwise than the source answers is told once, as that.
+#[tokio::test]
+async fn a_profile_that_is_wrong_is_told_once() {
+    let mut wrong = lines("all");
+    wrong.queries[1].rows = Some(vec![vec!["\"walnut\"".to_owned()]]);
+    let report = tested(guests::CARELESS_LINES, wrong).await;
+    assert_eq!(
+        report.checks(Outcome::Failed),
+        ["expected.query_2"],
+        "{report}"
+    );
+}
+
 /// What a ping warns of is told, and breaks nothing.
 #[tokio::test]
 async fn a_pings_warning_is_told() {

@@ -143,8 +143,9 @@ impl<'a> Suite<'a> {
         limits::run(&mut self, &place, &sample).await;
         writing::run(&mut self, &place, truth.as_ref()).await;
         errors::run(&mut self, &place, &sample).await;
-        together::run(&mut self, &place, truth.as_ref()).await;
-        wire::run(&mut self, &place, &sample, truth.as_ref()).await?;
+        let questions = together::questions(&self, &place, truth.as_ref()).await;
+        together::run(&mut self, &place, &questions).await;
+        wire::run(&mut self, &place, &sample, &questions).await?;
         hostile::run(&mut self, &sample).await?;
         self.aftermath();
         Ok(self.conclude())

@@ -14,14 +14,13 @@ use crate::subject::{limits, query};
 /// Requests in flight.
 const AT_ONCE: usize = 24;
 
-pub async fn run(suite: &mut Suite<'_>, place: &Place, truth: Option<&Truth>) {
+pub async fn run(suite: &mut Suite<'_>, place: &Place, questions: &[Question]) {
     let begun = Instant::now();
-    let questions = questions(suite, truth);
     let verdict = match questions.len() {
         0 | 1 => Verdict::skipped(
             "there are no two questions with answers that can be told apart: write some into the profile",
         ),
-        _ => asked(suite, place, &questions).await,
+        _ => asked(suite, place, questions).await,
     };
     let check = match suite.subject.engine.has("pipelining") {
         true => "together.pipelining",
@@ -31,7 +30,7 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place, truth: Option<&Truth>) {
 }
 
 /// A question and the rows (as far as they are compared) that are its answer.
-pub(super) struct Question {
+pub struct Question {
     pub request: Request,
     answer: Vec<Vec<String>>,
     /// Columns that are compared.
@@ -62,10 +61,16 @@ impl Question {
     }
 }
 
-/// Those whose answers are known.
-pub(super) fn questions(suite: &Suite<'_>, truth: Option<&Truth>) -> Vec<Question> {
+/// Those whose answers are known. What the profile knows otherwise than the source answers is told by `expected`, and by nothing else.
+pub async fn questions(suite: &Suite<'_>, place: &Place, truth: Option<&Truth>) -> Vec<Question> {
     let mut questions = truth.map(rows_by_key).unwrap_or_default();
-    questions.extend(known(suite));
+    for question in known(suite) {
+        let source = suite.subject.source(place);
+        let answer = suite.subject.ask(&source, question.request.clone()).await;
+        if answer.is_ok_and(|output| question.is_answered_by(&output)) {
+            questions.push(question);
+        }
+    }
     questions
 }
 

@@ -8,8 +8,7 @@ use souk_outbound::TlsMode;
 use souk_sandbox::{Blame, Fault, FaultKind, Output, Source};
 
 use super::sample::{Sample, ask};
-use super::together::{Question, questions};
-use super::truth::Truth;
+use super::together::Question;
 use super::{Suite, Verdict, advice, spoilt, told};
 use crate::profile::Place;
 use crate::relay::{Mode, Relay};
@@ -30,7 +29,7 @@ pub async fn run(
     suite: &mut Suite<'_>,
     place: &Place,
     sample: &Sample,
-    truth: Option<&Truth>,
+    questions: &[Question],
 ) -> Result<(), KitError> {
     let (relay, through) = match relayed(place).await? {
         Ok(relayed) => relayed,
@@ -52,7 +51,7 @@ pub async fn run(
         }
     };
     let bytes = relay.heard();
-    let mut others = questions(suite, truth).into_iter();
+    let mut others = questions.iter();
     let trial = Trial {
         other: others.find(|question| !question.is_answered_by(&whole)),
         relay: &relay,
@@ -154,7 +153,7 @@ fn is_here(host: &str) -> bool {
 
 struct Trial<'a> {
     /// Has another answer than the sample, if there is one.
-    other: Option<Question>,
+    other: Option<&'a Question>,
     relay: &'a Relay,
     through: &'a Place,
     sample: &'a Sample,
@@ -316,7 +315,7 @@ impl Trial<'_> {
             let told = format!("after a request that {was}: {}", told(&fault));
             Verdict::failed(told, advised(&fault))
         };
-        if let Some(other) = &self.other {
+        if let Some(other) = self.other {
             let answer = suite.subject.ask(source, other.request.clone()).await;
             if !other.is_answered_by(&answer.map_err(failed)?) {
                 return Err(late());
