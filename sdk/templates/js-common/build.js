@@ -4,27 +4,36 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 
 // One file, since the engine in the component loads no modules: each one of this project becomes a function that gives what the module exports.
-const IMPORT = /^import (\{[^}]*\}) from '\.\/([^']+)';$/gm;
+// Quotes and semicolons are a formatter's business.
+const IMPORT = /^import (\{[^}]*\}) from (?:'\.\/([^'\n]+)'|"\.\/([^"\n]+)");?$/gm;
 const EXPORT = /^export (?=(?:const|let|class|function\*?) (\w+))/gm;
-const FROM_HOST = /^import .* from 'wasi:.*';$/gm;
+const FROM_HOST = /^import .* from ['"]wasi:.*['"];?$/gm;
+// What is none of those is not joined.
+const OTHER = /^(?:import|export)\b.*$/m;
 const parts = [];
 const joined = new Set();
 const join = async (path) => {
   if (joined.has(path)) return;
   joined.add(path);
   const text = numbered(path, await readFile(path, 'utf8'));
-  for (const [, , imported] of text.matchAll(IMPORT)) await join(imported);
+  for (const [, , imported, other] of text.matchAll(IMPORT)) await join(imported ?? other);
   const exported = [...text.matchAll(EXPORT)].map(([, name]) => name);
   const body = text
-    .replace(IMPORT, (_, names, imported) => `const ${names.replaceAll(' as ', ': ')} = modules['${imported}'];`)
+    .replace(IMPORT, (_, names, imported, other) => `const ${names.replaceAll(' as ', ': ')} = modules['${imported ?? other}'];`)
     .replace(EXPORT, '')
     .replace(FROM_HOST, '');
+  const odd = body.match(OTHER);
+  if (odd) {
+    console.error(`${path}: build.js cannot join this line: ${odd[0]}`);
+    console.error('It knows: import { … } from \'./….js\' of this project, export const, let, class, function. What else there is goes through a bundler first.');
+    process.exit(1);
+  }
   parts.push(...(text.match(FROM_HOST) ?? []), `modules['${path}'] = (() => {\n${body}\nreturn { ${exported.join(', ')} };\n})();`);
 };
 
 // `souk connector dev` gives each build a number, and with it a version of its own.
 const number = process.env.SOUK_BUILD;
-const numbered = (path, text) => (number && path === 'app.js' ? text.replace(/(version: '[^']+)'/, `$1-dev.${number}'`) : text);
+const numbered = (path, text) => (number && path === 'app.js' ? text.replace(/(version: (['"])[^'"]+)\2/, `$1-dev.${number}$2`) : text);
 
 // A connector on files is granted the part of WASI that wit/files.wit has, and wasi.js calls it.
 const isOnFiles = existsSync('wit/files.wit');

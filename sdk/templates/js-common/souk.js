@@ -206,7 +206,7 @@ class Rows {
 
   /** One value a column; `null` is NULL. */
   push(values) {
-    if (values.length !== this.shape.length) throw new SoukError('internal', 'row_length', 'a row has as many values as there are columns');
+    if (values.length !== this.shape?.length) throw new SoukError('internal', 'row_length', 'a row has as many values as there are columns');
     if (this.rows.length === this.limits.rowsMax) {
       throw new Broken('limit-exceeded', 'rows_limit', `the result has more than ${this.limits.rowsMax} rows`);
     }
@@ -296,6 +296,9 @@ function misfit(settings, { required = [], properties = {} }) {
   const wrong = Object.entries(settings).find((setting) => !fits(setting));
   return wrong && `${wrong[0]} is not as the schema says`;
 }
+
+// Nobody waits for a promise here.
+const waits = () => new SoukError('internal', 'async', 'what asks the source is a generator that yields: no async, and no await');
 
 /** What an error is to the contract. */
 function reported(error) {
@@ -389,6 +392,7 @@ export function defineConnector(app) {
     begin(id, serve, ended) {
       function* work() {
         const found = serve();
+        if (found?.[Symbol.asyncIterator] || typeof found?.then === 'function') throw waits();
         return typeof found?.next === 'function' ? yield* found : found;
       }
       return this.run({ id, work: work(), ended }, (work) => work.next());

@@ -57,6 +57,21 @@ test('requests and pauses are answered', () => {
   assert.throws(() => session(429, '', { 'retry-after': '3' }).query(''), ({ kind, error }) => kind === 'rate-limited' && error.retryAfterMs === 3_000n);
 });
 
+test('what would wait is told what to do instead', () => {
+  const query = [
+    async (session, query, rows) => rows.columns([['name', 'text']]),
+    async function* (session, query, rows) {
+      rows.columns([['name', 'text']]);
+    },
+  ];
+  for (const waits of query) {
+    const session = new Session(made({ query: waits }), {}, new Origin({}));
+    assert.throws(() => session.query(''), ({ kind, error }) => kind === 'internal' && error.code === 'async');
+  }
+  const early = made({ query: (session, query, rows) => rows.push([1]) });
+  assert.throws(() => new Session(early, {}, new Origin({})).query(''), ({ error }) => error.code === 'row_length');
+});
+
 test('settings are as the schema says', () => {
   const schema = { required: ['key'], properties: { key: { type: 'string' }, mode: { type: 'string', enum: ['a', 'b'] } } };
   const open = (settings) => new Session(made({}, 'http', schema), settings, new Origin({}));
