@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from itertools import accumulate
-from types import GeneratorType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from componentize_py_types import Err
 from wit_world.imports import types as wit
@@ -578,6 +578,10 @@ class _Session:
     def _call(self, id, rows, begin):
         def work():
             found = begin()
+            if isinstance(found, CoroutineType):
+                found.close()  # else Python complains, too
+            if isinstance(found, (AsyncGeneratorType, CoroutineType)):
+                raise SoukError("internal", "async", "what asks the source is a generator that yields: no async, and no await")
             if isinstance(found, GeneratorType):
                 yield from found
 

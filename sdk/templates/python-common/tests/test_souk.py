@@ -102,6 +102,19 @@ class Faults(unittest.TestCase):
         for told in (printed.getvalue(), refused.exception.error.detail):
             self.assertIn("KeyError: 'no such thing'\n  test_souk.py:", told)
 
+    def test_what_would_wait_is_told_what_to_do_instead(self):
+        async def query(self, query, rows):
+            rows.columns(("name", "text"))
+
+        async def generator(self, query, rows):
+            rows.columns(("name", "text"))
+            yield souk.pause(5)
+
+        for waits in (query, generator):
+            with self.subTest(waits.__name__), self.assertRaises(Refused) as refused:
+                asked(waits).query("x")
+            self.assertEqual((refused.exception.kind, refused.exception.error.code), ("internal", "async"))
+
     def test_what_is_believed_of_a_source_is_its_own_fault(self):
         def query(self, query, rows):
             document = (yield souk.request("GET", "/x")).classified().json()
