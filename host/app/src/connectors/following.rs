@@ -99,7 +99,8 @@ async fn reconcile(app: &App, is_start: bool) -> Result<(), ConnectorError> {
     }
     canary::follow(app, &ready).await?;
     for row in replaced {
-        if !app.connectors.has(row) && !is_replaced_at_work(app, row) {
+        // Where it was to take its place it has been tried already.
+        if app.connectors.is_replaced(row) && !is_replaced_at_work(app, row) {
             load(app, row).await;
         }
     }
