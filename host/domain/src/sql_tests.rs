@@ -292,11 +292,17 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
         (Dialect::Generic, "SELECT $$ ' $$ INTO b, $$ ' $$"),
         (Dialect::ClickHouse, "SELECT 1 SETTINGS readonly = 0"),
         (Dialect::ClickHouse, "SELECT 1 FORMAT CSV"),
+        (
+            Dialect::ClickHouse,
+            "WITH ‘'’ AS a INSERT INTO FUNCTION file('b') SELECT a --'",
+        ),
+        (Dialect::ClickHouse, "SELECT “'”, sqlite('a', 'b') --'"),
     ] {
         let accepted = check(dialect, sql, &[]).is_ok();
         assert!(!accepted, "{dialect:?} accepted {sql:?}");
     }
     check(Dialect::ClickHouse, "SELECT format, settings FROM t", &[]).unwrap();
+    check(Dialect::ClickHouse, "SELECT '‘', `“` -- ’", &[]).unwrap();
     // A backslash that is of no text is MySQL's NULL, and what a comment ends with is nobody's.
     check(Dialect::MySql, "SELECT \\N -- \\\n", &[]).unwrap();
     check(Dialect::MsSql, "SELECT 'a\\', 'b\\\nc' -- \\ \n", &[]).unwrap();

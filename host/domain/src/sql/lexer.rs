@@ -87,6 +87,9 @@ pub fn tokens(dialect: Dialect, sql: &str) -> Result<Vec<Token>, SqlError> {
     Ok(tokens)
 }
 
+/// Quotes of word processors.
+const TYPOGRAPHIC_QUOTES: [char; 4] = ['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}'];
+
 struct Lexer<'a> {
     dialect: Dialect,
     sql: &'a str,
@@ -374,6 +377,11 @@ impl Lexer<'_> {
             return Ok((Kind::Space, start + self.char_len(start)));
         }
         let end = self.word_end(start);
+        // ClickHouse takes them for quotes, and a plain one between two of them for a letter.
+        if self.dialect == Dialect::ClickHouse && self.sql[start..end].contains(TYPOGRAPHIC_QUOTES)
+        {
+            return Err(self.unclear("a typographic quote outside of quotes"));
+        }
         let escapes = self.dialect == Dialect::Postgres
             && matches!(&self.bytes[start..end], b"e" | b"E")
             && self.byte(end) == b'\'';

@@ -222,6 +222,10 @@ SELECT 1 # ;
 -- refused 400 SQL_NOT_READ_ONLY
 WITH x AS (SELECT 1) INSERT INTO staff SELECT 8, 'Hal', 1, 1 FROM x;
 
+--- an insert that a typographic quote hides
+-- refused 400 VALIDATION_ERROR
+WITH ‘'’ AS a INSERT INTO FUNCTION file('souk_breadth.csv', 'CSV', 'a String') SELECT a --'
+
 --- no statement
 -- refused 400 SQL_NOT_READ_ONLY
 /* nothing */;
