@@ -127,9 +127,8 @@ fn refused(name: &str) -> Error {
             "the result has a column of a type that this connector does not read: convert it in the statement, with toString for instance"
         }
     };
-    let mut error = Error::unsupported("a type of the result's columns");
-    error.message = message.to_owned();
-    error.code = "column_type".to_owned();
+    // What a statement selects is its seller's.
+    let error = Error::source_failed("column_type", message);
     error.detail(name.chars().take(NAME_CHARS).collect::<String>())
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Talk, rows};
-use souk_sdk::ColumnType;
+use souk_sdk::{ColumnType, ErrorClass};
 use souk_tests::wire::Answer;
 
 macro_rules! recorded {
@@ -283,7 +283,10 @@ fn times_are_spans() {
 #[test]
 fn what_cannot_be_read_is_refused() {
     let error = recorded!("state").error();
-    assert_eq!(error.code, "column_type");
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Source, "column_type")
+    );
     assert!(error.message.contains("finalizeAggregation"), "{error:?}");
     let error = recorded!("dynamic").error();
     assert_eq!(

@@ -126,7 +126,10 @@ fn blame(error: &QueryError, catalog: &str, values: &[String]) -> Error {
                 "the transaction that the statement runs in is gone: do all requests of a connection reach the same coordinator?",
             )
         }
-        "INCOMPATIBLE_CLIENT" => Error::unsupported("this release of Trino"),
+        "INCOMPATIBLE_CLIENT" => Error::configuration(
+            "incompatible_client",
+            "Trino takes souk for a client that knows no transactions: does a proxy take X-Trino-Transaction-Id from its requests?",
+        ),
         "NO_NODES_AVAILABLE"
         | "SERVER_STARTING_UP"
         | "SERVER_SHUTTING_DOWN"
@@ -323,6 +326,13 @@ mod tests {
                 false,
                 ErrorClass::Source,
                 "internal_error",
+            ),
+            (
+                "INCOMPATIBLE_CLIENT",
+                "USER_ERROR",
+                false,
+                ErrorClass::Configuration,
+                "incompatible_client",
             ),
             (
                 "JDBC_ERROR",
