@@ -43,7 +43,7 @@ impl Connector for SellerApi {
             &call.asset_id,
             response.status,
             retry_after_ms,
-            &response.body,
+            protocol::unmarked(&response.body),
         )?;
         rows.columns(Rows::call_columns())?;
         rows.push([
@@ -63,7 +63,8 @@ impl Connector for SellerApi {
             limits,
         };
         let response = self.post(&call).await?;
-        let version = protocol::pong(response.status, response.retry_after_ms(), &response.body)?;
+        let body = protocol::unmarked(&response.body);
+        let version = protocol::pong(response.status, response.retry_after_ms(), body)?;
         rows.columns(Rows::ping_columns())?;
         rows.push([Cell::Text(&version), Cell::Null])
     }
@@ -75,6 +76,8 @@ impl SellerApi {
         let request = http::Request::post(path)
             .json(body)
             .header("accept", "application/json")
+            // Whoever does not say so gets whatever a server likes (RFC 9110, 12.5.3).
+            .header("accept-encoding", "identity")
             .header("x-api-key", &self.access.api_key)
             .header("x-asset-id", &call.asset_id)
             .header("x-request-id", &call.request_id)
@@ -82,7 +85,9 @@ impl SellerApi {
             .header("idempotency-key", &call.execution_id)
             .timeout_ms(call.limits.timeout_ms.min(TIMEOUT_MS_MAX))
             .response_bytes_max(RESPONSE_BYTES_MAX);
-        self.http.send(request).await.map_err(protocol::broken)
+        let response = self.http.send(request).await.map_err(protocol::broken)?;
+        protocol::comes_as_it_is(response.status, response.header("content-encoding"))?;
+        Ok(response)
     }
 }
 

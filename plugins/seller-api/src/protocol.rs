@@ -60,6 +60,28 @@ pub fn post(route: &Route, parameters: &str) -> Result<(String, Vec<u8>), Error>
     }
 }
 
+/// The body without the mark that some servers begin a text of UTF-8 with, which a reader of JSON may pass over (RFC 8259, 8.1).
+pub fn unmarked(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
+/// A body that is read must come as it is, which was asked for (`Accept-Encoding: identity`). Of other statuses the number says enough.
+pub fn comes_as_it_is(status: u16, encoding: Option<&str>) -> Result<(), Error> {
+    match (status, encoding.map(str::trim)) {
+        (200..=299 | 400, Some(encoding))
+            if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") =>
+        {
+            Err(Error::source_failed(
+                "bad_answer",
+                "the seller's API answered in a Content-Encoding, though asked for none (Accept-Encoding: identity)",
+            )
+            .detail(shortened(encoding))
+            .source_code(status.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads the answer to a call: exactly the contract, or whose fault it is that it is not.
 pub fn answer(
     asset_id: &str,
@@ -108,10 +130,43 @@ pub fn answer(
     let value = parsed
         .answer_value
         .ok_or_else(|| bad_answer("the seller's API answered without `answer_value`", body))?;
+    if has_half_a_character(value.get()) {
+        return Err(bad_answer(
+            "the seller's API answered with half a character (a lone surrogate, as \\ud83d): a text was cut in its middle",
+            body,
+        ));
+    }
     Ok(Answer {
         value: value.get().to_owned(),
         timestamp_micros,
     })
+}
+
+/// Whether half of a pair of UTF-16 stands in a document alone: many readers of JSON refuse all of it then. A backslash stands in texts only.
+fn has_half_a_character(document: &str) -> bool {
+    let mut rest = document;
+    while let Some((_, escape)) = rest.split_once('\\') {
+        let length = match unit(escape) {
+            None => 1,
+            Some(0xd800..=0xdbff) => {
+                let second = escape[5..].strip_prefix('\\').and_then(unit);
+                if !matches!(second, Some(0xdc00..=0xdfff)) {
+                    return true;
+                }
+                11
+            }
+            Some(0xdc00..=0xdfff) => return true,
+            Some(_) => 5,
+        };
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    false
+}
+
+/// What an escape stands for that is a number, behind its backslash: `u00e9`.
+fn unit(escape: &str) -> Option<u16> {
+    let digits = escape.strip_prefix('u')?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 /// Reads the answer to a ping, which asked for [`PING_FUNCTION`]: the functions that there are.
@@ -146,6 +201,11 @@ fn refusal(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -> Error {
             ErrorClass::InvalidRequest,
             "parameters_refused",
             "the seller's API refused the parameters",
+        ),
+        300..=399 => (
+            ErrorClass::Configuration,
+            "redirected",
+            "the seller's API is at another address, and nobody follows there: base_url, and the path of the asset, must name it",
         ),
         401 => (
             ErrorClass::Authentication,
@@ -364,7 +424,9 @@ mod tests {
                 "api_key_refused",
             ),
             (403, "{}", ErrorClass::Permission, "forbidden"),
-            (302, "", ErrorClass::Source, "unexpected_status"),
+            (302, "", ErrorClass::Configuration, "redirected"),
+            (308, "", ErrorClass::Configuration, "redirected"),
+            (418, "", ErrorClass::Source, "unexpected_status"),
             (404, "", ErrorClass::Source, "unexpected_status"),
             (
                 500,
@@ -388,12 +450,69 @@ mod tests {
     /// Whose address leads past the API learns which two settings say where it is.
     #[test]
     fn a_path_that_is_none_is_told_as_one() {
-        for status in [404, 405] {
+        for status in [302, 308, 404, 405] {
             let error = read(status, "<html>").unwrap_err();
             assert!(error.message.contains("base_url"), "{}", error.message);
         }
-        let error = read(302, "").unwrap_err();
+        let error = read(418, "").unwrap_err();
         assert!(!error.message.contains("base_url"), "{}", error.message);
+    }
+
+    /// A mark of UTF-8 is no part of a document.
+    #[test]
+    fn a_mark_before_the_body_is_passed_over() {
+        assert_eq!(unmarked("\u{feff}{}".as_bytes()), b"{}");
+        for body in ["", "{}", "{\"a\":\"\u{feff}\"}"] {
+            assert_eq!(unmarked(body.as_bytes()), body.as_bytes());
+        }
+    }
+
+    /// What is compressed is not read, and told as that. A status that says all keeps its class.
+    #[test]
+    fn what_comes_compressed_is_told_as_that() {
+        for status in [200, 400] {
+            let error = comes_as_it_is(status, Some("gzip")).unwrap_err();
+            assert_eq!(
+                (error.class, error.code.as_str()),
+                (ErrorClass::Source, "bad_answer")
+            );
+            assert_eq!(error.detail.as_deref(), Some("gzip"));
+        }
+        for encoding in [None, Some(""), Some("Identity")] {
+            assert!(comes_as_it_is(200, encoding).is_ok());
+        }
+        assert!(comes_as_it_is(401, Some("br")).is_ok());
+    }
+
+    /// A text that was cut in the middle of a character is none that every client reads.
+    #[test]
+    fn half_a_character_is_a_bad_answer() {
+        let with = |value: &str| {
+            read(
+                200,
+                &format!(
+                    r#"{{"timestamp":"2026-01-01T00:00:00Z","answer_value":{value},"asset_id":"ast_1"}}"#
+                ),
+            )
+        };
+        for value in [
+            r#""\ud83d""#,
+            r#""a\uDE00b""#,
+            r#""\ud83d\n\ude00""#,
+            r#""\ud83d\ud83d\ude00""#,
+            r#"[{"\ud83d": 1}]"#,
+            r#""\\\ud83d""#,
+        ] {
+            let error = with(value).unwrap_err();
+            assert_eq!(error.code, "bad_answer", "{value}");
+            assert!(error.message.contains("surrogate"), "{value}");
+        }
+        for value in [
+            r#""\ud83d\ude00 \u00e9\\ud83d\"\ud83d\ude00""#,
+            r#"["\u0000", "\\", "😀"]"#,
+        ] {
+            assert_eq!(with(value).unwrap().value, value);
+        }
     }
 
     #[test]

@@ -53,6 +53,7 @@ async fn both_routings_answer_alike_and_carry_the_headers() {
         assert_eq!(sent("x-api-key"), KEY);
         assert_eq!(sent("x-asset-id"), "ast_7");
         assert_eq!(sent("content-type"), "application/json");
+        assert_eq!(sent("accept-encoding"), "identity");
         assert_eq!(sent("x-request-id"), "req_7");
         assert_eq!(sent("idempotency-key"), "exe_7");
     }
