@@ -137,17 +137,18 @@ impl ServerError {
                 "statement_timeout",
                 "the statement runs longer than the database allows",
             ),
-            394 => Error::timeout("cancelled", "the statement was cancelled at the database"),
+            394 | 735 => Error::timeout("cancelled", "the statement was cancelled at the database"),
             158 | 307 => Error::limit_exceeded(
                 "scan_limit",
                 "the statement reads more rows or bytes than the database allows",
             ),
             396 => Error::limit_exceeded("rows_limit", "the result is larger than is allowed"),
-            241 | 173 => Error::unavailable(
+            241 | 173 | 777 | 778 => Error::unavailable(
                 "out_of_memory",
                 "the statement needs more memory than the database has or allows",
             ),
-            202 => Error::unavailable(
+            // Of the user, of the server's processors, of its connections.
+            202 | 700 | 745 | 762 => Error::unavailable(
                 "too_many_queries",
                 "the database runs as many statements as it takes",
             ),
@@ -155,7 +156,7 @@ impl ServerError {
                 "quota_exhausted",
                 "the database user has used up what the database allows it",
             ),
-            210 | 209 | 279 => Error::unavailable(
+            203 | 209 | 210 | 279 => Error::unavailable(
                 "connection_lost",
                 "the database lost a connection of its own",
             ),
@@ -381,6 +382,27 @@ mod tests {
         ] {
             let blamed = class(code, text, Some(&values));
             assert_eq!(blamed, ErrorClass::Source, "{text}");
+        }
+    }
+
+    /// What passes by itself is told as that.
+    #[test]
+    fn what_passes_is_nobodys_mistake() {
+        for (code, class, name) in [
+            (202, ErrorClass::Unavailable, "too_many_queries"),
+            (700, ErrorClass::Unavailable, "too_many_queries"),
+            (745, ErrorClass::Unavailable, "too_many_queries"),
+            (762, ErrorClass::Unavailable, "too_many_queries"),
+            (778, ErrorClass::Unavailable, "out_of_memory"),
+            (203, ErrorClass::Unavailable, "connection_lost"),
+            (735, ErrorClass::Timeout, "cancelled"),
+        ] {
+            let error = ServerError {
+                code,
+                text: format!("Code: {code}. DB::Exception: told"),
+            };
+            let error = error.blame(Some(&["told".to_owned()]));
+            assert_eq!((error.class, error.code.as_str()), (class, name), "{code}");
         }
     }
 
