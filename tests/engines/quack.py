@@ -154,6 +154,7 @@ STATEMENTS = [
         "SELECT 'grüße, \"日本\"', '', 'ab'::BLOB, '\\x00\\xFF'::BLOB, '101'::BIT, '00000000111111111'::BIT, '0f3c5a70-1b2d-4e6f-8a9b-c0d1e2f30415'::UUID, 'b'::ENUM('a','b'), "
         "'{\"a\": [1, 2]}'::JSON, 'A' COLLATE NOCASE",
     ),
+    ("collated", "SELECT 'a' || 'x' COLLATE NOCASE"),
     (
         "nested",
         "SELECT [1,NULL,3], [[1],[],[2,3]], {'a':1,'b':NULL,'c':[{'d':'x'}]}, MAP{'k':1.50,'l':NULL}, MAP{1:'x'}, [1,2]::INTEGER[2], union_value(k:=1)::UNION(s VARCHAR, k INTEGER), "

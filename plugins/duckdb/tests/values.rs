@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Talk, reply};
+use common::{Talk, raw, recorded, reply};
 use souk_sdk::{ColumnData, ColumnType, ErrorClass};
 
 /// The one row of a recorded answer.
@@ -70,6 +70,18 @@ fn times_are_exact() {
             "01:02:03.000000001",
         ]
     );
+}
+
+/// What was computed beforehand has lost the collation that its type has in the result. A chunk of another type is none of it still.
+#[test]
+fn a_collation_says_nothing_of_values() {
+    assert_eq!(row("collated"), ["ax"]);
+    let mut body = recorded("collated");
+    let varchar = [0x65, 0, 1, 0x64, 0, 25, 0xff, 0xff, 0x66, 0];
+    let at = body.windows(varchar.len()).position(|part| part == varchar);
+    body[at.unwrap() + 5] = 26;
+    let error = Talk::rows_of(raw(200, &[], body)).error();
+    assert_eq!(error.code, "malformed_answer");
 }
 
 /// DuckDB's own text stands beside each.

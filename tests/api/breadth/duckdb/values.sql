@@ -50,6 +50,9 @@ SELECT id, v, length(v) AS n, strlen(v) AS bytes, v IS NULL AS missing FROM text
 --- ways to write a text
 SELECT 'it''s' AS a, '' AS b, '\n stays' AS c, chr(9) || chr(10) AS d, repeat('é', 10000) AS e, 'A' COLLATE NOCASE AS f, 'x'::VARCHAR(1) AS g, 'y'::CHAR(3) AS h, ' ' AS i;
 
+--- texts with a collation that are computed beforehand
+SELECT 'a' || 'B' COLLATE NOCASE AS a, upper('c' COLLATE NOCASE) AS b;
+
 --- bytes
 SELECT ''::BLOB AS a, '\x00\xFF'::BLOB AS b, 'abc\x5Cdef'::BLOB AS c, from_base64('AAECAwQ=') AS d, unhex('00017fff') AS e, encode('größe') AS f, octet_length('\x01\x02'::BLOB) AS n, repeat('\xAA'::BLOB, 100) AS g;
 
