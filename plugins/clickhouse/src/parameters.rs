@@ -10,6 +10,13 @@ const YEARS: std::ops::RangeInclusive<i64> = 1900..=2299;
 /// Digits of `Decimal128` and `Decimal256`.
 const DIGITS: usize = 38;
 const DIGITS_MAX: usize = 76;
+/// The largest whole numbers that there are, and the smallest without its sign.
+const INT256_MAX: &str =
+    "57896044618658097711785492504343953926634992332820282019728792003956564819967";
+const INT256_MIN: &str =
+    "57896044618658097711785492504343953926634992332820282019728792003956564819968";
+const UINT256_MAX: &str =
+    "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 /// `2024-02-29 12:00:00`.
 const SECOND_CHARS: usize = 19;
 const MOMENT: &str = "DateTime64(6, 'UTC')";
@@ -47,17 +54,30 @@ fn decimal_type(text: &str) -> Result<Cow<'static, str>, &'static str> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let (scale, count) = (fraction.len(), whole.trim_start_matches('0').len());
-    if !is_number(whole) || !is_number(fraction) || whole.is_empty() || count + scale > DIGITS_MAX {
-        return Err("a number of at most 76 digits");
+    if !is_number(whole) || !is_number(fraction) || whole.is_empty() {
+        return Err("a number");
     }
-    let is_wide = count + scale > DIGITS;
-    Ok(match (scale, is_wide) {
-        (0, false) => "Int128".into(),
-        (0, true) => "Int256".into(),
-        (_, false) => format!("Decimal({DIGITS}, {scale})").into(),
-        (_, true) => format!("Decimal({DIGITS_MAX}, {scale})").into(),
-    })
+    let (whole, scale) = (whole.trim_start_matches('0'), fraction.len());
+    if scale == 0 {
+        return whole_type(text.starts_with('-'), whole).map(Cow::Borrowed);
+    }
+    match whole.len() + scale {
+        ..=DIGITS => Ok(format!("Decimal({DIGITS}, {scale})").into()),
+        ..=DIGITS_MAX => Ok(format!("Decimal({DIGITS_MAX}, {scale})").into()),
+        _ => Err("a number of at most 76 digits"),
+    }
+}
+
+/// The type of a whole number, of its digits without zeros before them.
+fn whole_type(is_negative: bool, digits: &str) -> Result<&'static str, &'static str> {
+    let is_within = |last: &str| (digits.len(), digits) <= (last.len(), last);
+    let last = if is_negative { INT256_MIN } else { INT256_MAX };
+    match () {
+        () if digits.len() <= DIGITS => Ok("Int128"),
+        () if is_within(last) => Ok("Int256"),
+        () if !is_negative && is_within(UINT256_MAX) => Ok("UInt256"),
+        () => Err("a whole number of at most 256 bits"),
+    }
 }
 
 /// Whole seconds that `DateTime` has are bound as one: a list of anything else has no place for a column of it.
@@ -150,10 +170,22 @@ mod tests {
         assert_eq!(decimal("0.5").unwrap(), "Decimal(38, 1)");
         assert_eq!(decimal("18446744073709551614").unwrap(), "Int128");
         assert_eq!(decimal(&"9".repeat(39)).unwrap(), "Int256");
+        for (most, kind, more) in [
+            (INT256_MAX, "Int256", "UInt256"),
+            (UINT256_MAX, "UInt256", ""),
+            (format!("-{INT256_MIN}").as_str(), "Int256", ""),
+            (format!("-0{INT256_MAX}").as_str(), "Int256", "Int256"),
+        ] {
+            assert_eq!(decimal(most).unwrap(), kind, "{most}");
+            // None of them ends with a nine.
+            let (rest, last) = most.split_at(most.len() - 1);
+            let next = format!("{rest}{}", last.parse::<u8>().unwrap() + 1);
+            assert_eq!(decimal(&next).unwrap_or_default(), more, "{next}");
+        }
         let second = Value::Timestamp(1_000_000);
         assert_eq!(type_of(&second).unwrap(), "DateTime('UTC')");
         assert_eq!(text_of(&second).unwrap(), b"1970-01-01 00:00:01");
-        for text in ["", "1e5", "NaN", ".5", "1.2.3", &"9".repeat(77)] {
+        for text in ["", "1e5", "NaN", ".5", "1.2.3", &"9".repeat(78)] {
             assert!(decimal(text).is_err(), "{text}");
         }
         let moment = text_of(&Value::Timestamp(-1)).unwrap();
