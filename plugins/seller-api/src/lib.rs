@@ -7,6 +7,9 @@
 mod protocol;
 mod settings;
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
 use souk_sdk::{
     Call, Cell, Connector, Descriptor, Error, Http, HttpResponse, Io, Limits, Need, Route, Rows,
     Settings, http,
@@ -59,7 +62,7 @@ impl Connector for SellerApi {
             parameters: "{}".to_owned(),
             asset_id: PING_FUNCTION.to_owned(),
             request_id: PING_FUNCTION.to_owned(),
-            execution_id: PING_FUNCTION.to_owned(),
+            execution_id: execution_of_a_ping(),
             limits,
         };
         let response = self.post(&call).await?;
@@ -89,6 +92,12 @@ impl SellerApi {
         protocol::comes_as_it_is(response.status, response.header("content-encoding"))?;
         Ok(response)
     }
+}
+
+/// A name that no other ping has: an API that keeps its answers by `Idempotency-Key` would give its first one for ever, whatever its seller has mended since.
+fn execution_of_a_ping() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("{PING_FUNCTION}-{:016x}{:016x}", random(), random())
 }
 
 souk_sdk::export!(SellerApi);
