@@ -366,7 +366,9 @@ INSERT INTO shelf.t VALUES
 ",
     );
     // The first time takes seconds.
-    server.spark().told("SELECT * FROM t ORDER BY id LIMIT 2", "shelf");
+    server
+        .spark()
+        .told("SELECT * FROM t ORDER BY id LIMIT 2", "shelf");
     let seller = host().await.company(&unique("shelf")).await;
     let connection = seller.databricks(&server, "shelf").await;
     let columns = [
