@@ -14,6 +14,10 @@ pub struct ServerError {
     /// The server's function that raised it; not translated.
     routine: String,
     text: String,
+    /// Where it is, if it is in the statement's own text.
+    is_in_statement: bool,
+    /// The same of a text that a function has within, or makes.
+    is_in_function: bool,
     /// Which parameter it was about, the first one being 0.
     parameter: Option<usize>,
 }
@@ -25,6 +29,8 @@ impl ServerError {
             fatal: false,
             routine: String::new(),
             text: String::new(),
+            is_in_statement: false,
+            is_in_function: false,
             parameter: None,
         };
         let mut fields = body.fields();
@@ -42,8 +48,12 @@ impl ServerError {
                 }
                 // `unnamed portal parameter $1 = '…'`: no translation touches the number. What a function of the seller's has in it (`EXECUTE … USING`)
                 // is told with numbers of its own, and the function behind it.
-                b'W' => error.parameter = value.lines().next_back().and_then(numbered),
-                b'P' => error.text.push_str(&format!(" (at character {value})")),
+                b'W' => error.parameter = value.lines().next_back().and_then(named),
+                b'P' => {
+                    error.is_in_statement = true;
+                    error.text.push_str(&format!(" (at character {value})"));
+                }
+                b'p' => error.is_in_function = true,
                 _ => {}
             }
         }
@@ -56,9 +66,10 @@ impl ServerError {
             || (self.sqlstate == "0A000" && self.routine == "RevalidateCachedQuery")
     }
 
-    /// What the statement names has no such operator or function any more for what its parameters were when it was prepared.
+    /// What the statement names has no such operator or function any more for what its parameters were when it was prepared. A function of the seller's
+    /// that fails so does it each time, and is not called twice for it.
     pub fn is_outgrown(&self) -> bool {
-        self.parameter.is_none()
+        self.is_in_statement
             && matches!(
                 self.sqlstate.as_str(),
                 "42725" | "42804" | "42846" | "42883"
@@ -108,6 +119,7 @@ impl ServerError {
     pub fn blame(self, cancelled: bool, is_bound: bool) -> Error {
         let state = self.sqlstate.as_str();
         let parameter = self.parameter.filter(|_| is_bound);
+        let is_in_text = self.is_in_statement || self.is_in_function;
         let error = match state {
             "28P01" => Error::authentication(
                 "password_rejected",
@@ -146,8 +158,11 @@ impl ServerError {
             "57P05" | "25P03" => {
                 Error::unavailable("session_closed", "the database closed an idle session")
             }
-            // Searches (`to_tsquery`), paths of jsonpath and of XML are read where a statement runs; its own text was read before, when it was prepared.
-            "42601" | "10608" if is_bound => refused_value(parameter),
+            // Searches (`to_tsquery`), paths of jsonpath and of XML are read where a statement runs; its own text was read before, when it was prepared. Of a
+            // text that is a statement, as a function of the seller's makes, the server says where.
+            "42601" | "10608" if parameter.is_some() || is_bound && !is_in_text => {
+                refused_value(parameter)
+            }
             // And so is a name that a parameter is (`:table::regclass`, `regconfig`).
             "42P01" | "42602" | "42703" | "42704" | "42883" | "3F000" if parameter.is_some() => {
                 refused_value(parameter)
@@ -293,6 +308,16 @@ pub fn login_refused(mut error: ServerError, is_pooler_told: bool) -> Error {
     error.blame(false, false)
 }
 
+/// The parameter that a context is about. One that has all of them (`unnamed portal with parameters: $1 = '…'`, where the server has
+/// `log_parameter_max_length_on_error`) names none.
+fn named(context: &str) -> Option<usize> {
+    let (before, _) = context.split_once('$')?;
+    match before.contains([':', '：']) {
+        true => None,
+        false => numbered(context),
+    }
+}
+
 /// The first parameter that a text names as `$1`, counted from 0.
 fn numbered(text: &str) -> Option<usize> {
     text.split('$').skip(1).find_map(|rest| {
@@ -309,14 +334,12 @@ mod tests {
     use postgres_protocol::message::backend::Message;
     use souk_sdk::ErrorClass;
 
-    /// What is told of an error of the server's with these fields.
-    fn told(fields: &[u8], is_bound: bool) -> Error {
+    /// An error of the server's with these fields.
+    fn read(fields: &[u8]) -> ServerError {
         let mut whole = Vec::new();
         protocol::message(&mut whole, b'E', |out| out.extend_from_slice(fields));
         match Message::parse(&mut BytesMut::from(whole.as_slice())) {
-            Ok(Some(Message::ErrorResponse(body))) => {
-                ServerError::read(&body).blame(false, is_bound)
-            }
+            Ok(Some(Message::ErrorResponse(body))) => ServerError::read(&body),
             _ => panic!("{fields:?} are no error"),
         }
     }
@@ -329,6 +352,10 @@ mod tests {
         const BOUND: &str = "Wunnamed portal parameter $2 = '...'\0";
         const OWN: &str =
             "WSQL statement \"SELECT 1 / $1\"\nPL/pgSQL function divide() line 1 at EXECUTE\0";
+        const MADE: &str = "p8\0qSELECT FROM WHERE\0WPL/pgSQL function made() line 1 at EXECUTE\0";
+        const TYPE: &str =
+            "p5\0qint(\0Winvalid type name \"int(\"\nunnamed portal parameter $1 = '...'\0";
+        const ALL: &str = "WPL/pgSQL function f(text) line 1 at EXECUTE\nunnamed portal with parameters: $1 = 'x', $2 = 'y'\0";
         for (state, context, is_bound, class, parameter) in [
             ("22P02", BOUND, true, InvalidRequest, Some(1)),
             ("22012", "", true, InvalidRequest, None),
@@ -337,6 +364,12 @@ mod tests {
             ("42601", BOUND, true, InvalidRequest, Some(1)),
             ("42601", "", true, InvalidRequest, None),
             ("42601", "", false, Source, None),
+            ("42601", MADE, true, Source, None),
+            ("42601", TYPE, true, InvalidRequest, Some(0)),
+            ("42601", "P8\0", true, Source, None),
+            ("42601", ALL, true, InvalidRequest, None),
+            ("42883", ALL, true, Source, None),
+            ("22012", ALL, true, InvalidRequest, None),
             ("42P01", BOUND, true, InvalidRequest, Some(1)),
             ("42P01", OWN, true, Source, None),
             ("42P01", "", true, Source, None),
@@ -344,13 +377,36 @@ mod tests {
             ("42704", "", true, Source, None),
         ] {
             let fields = format!("SERROR\0C{state}\0Mtold\0{context}\0");
-            let error = told(fields.as_bytes(), is_bound);
+            let error = read(fields.as_bytes()).blame(false, is_bound);
             assert_eq!(
                 (error.class, error.parameter),
                 (class, parameter),
                 "{fields:?} {is_bound}"
             );
         }
+    }
+
+    /// What is there no more for a statement's own text is looked at again, whatever else the server says; what a function lacks stays.
+    #[test]
+    fn only_a_statements_own_text_is_outgrown() {
+        for (place, is_outgrown) in [
+            ("P34\0", true),
+            ("P34\0Wunnamed portal with parameters: $1 = '7'\0", true),
+            (
+                "p1\0qnosuch(a)\0WPL/pgSQL function f(integer) line 1 at RETURN\0",
+                false,
+            ),
+            ("Wunnamed portal parameter $1 = '...'\0", false),
+            ("", false),
+        ] {
+            let fields = format!("SERROR\0C42883\0Mtold\0{place}\0");
+            assert_eq!(
+                read(fields.as_bytes()).is_outgrown(),
+                is_outgrown,
+                "{place:?}"
+            );
+        }
+        assert!(!read(b"SERROR\0C22012\0Mtold\0P34\0\0").is_outgrown());
     }
 
     /// Whoever stands before the server says what is wrong in words of its own.
@@ -407,6 +463,8 @@ mod tests {
                 fatal: false,
                 routine: String::new(),
                 text: text.into(),
+                is_in_statement: false,
+                is_in_function: false,
                 parameter: None,
             };
             let told = login_refused(error, false);
@@ -422,6 +480,8 @@ mod tests {
             fatal: true,
             routine: String::new(),
             text: "terminating connection due to transaction timeout".into(),
+            is_in_statement: false,
+            is_in_function: false,
             parameter: None,
         };
         let error = error.blame(false, false);
