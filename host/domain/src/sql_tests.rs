@@ -297,6 +297,7 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
             "WITH ‘'’ AS a INSERT INTO FUNCTION file('b') SELECT a --'",
         ),
         (Dialect::ClickHouse, "SELECT “'”, sqlite('a', 'b') --'"),
+        (Dialect::ClickHouse, "SELECT @@“'”, sqlite('a', 'b') --'"),
     ] {
         let accepted = check(dialect, sql, &[]).is_ok();
         assert!(!accepted, "{dialect:?} accepted {sql:?}");

@@ -349,7 +349,11 @@ impl Lexer<'_> {
     fn at_sign(&self, start: usize) -> Result<(Kind, usize), SqlError> {
         let names = |byte: u8| begins_word(byte) || byte.is_ascii_digit();
         match self.byte(start + 1) {
-            b'@' if self.dialect != Dialect::Sqlite => Ok((Kind::Sign, self.word_end(start + 2))),
+            b'@' if self.dialect != Dialect::Sqlite => {
+                let end = self.word_end(start + 2);
+                self.quotes_nothing(start, end)?;
+                Ok((Kind::Sign, end))
+            }
             next if names(next) && self.dialect != Dialect::ClickHouse => {
                 Ok((Kind::Foreign, self.word_end(start + 1)))
             }
@@ -377,17 +381,22 @@ impl Lexer<'_> {
             return Ok((Kind::Space, start + self.char_len(start)));
         }
         let end = self.word_end(start);
-        // ClickHouse takes them for quotes, and a plain one between two of them for a letter.
-        if self.dialect == Dialect::ClickHouse && self.sql[start..end].contains(TYPOGRAPHIC_QUOTES)
-        {
-            return Err(self.unclear("a typographic quote outside of quotes"));
-        }
+        self.quotes_nothing(start, end)?;
         let escapes = self.dialect == Dialect::Postgres
             && matches!(&self.bytes[start..end], b"e" | b"E")
             && self.byte(end) == b'\'';
         match escapes {
             true => Ok((Kind::Quoted, self.escaped_text_end(end)?)),
             false => Ok((Kind::Word, end)),
+        }
+    }
+
+    /// ClickHouse takes quotes of word processors for quotes, and a plain one between two of them for a letter.
+    fn quotes_nothing(&self, start: usize, end: usize) -> Result<(), SqlError> {
+        let is_clickhouse = self.dialect == Dialect::ClickHouse;
+        match is_clickhouse && self.sql[start..end].contains(TYPOGRAPHIC_QUOTES) {
+            true => Err(self.unclear("a typographic quote outside of quotes")),
+            false => Ok(()),
         }
     }
 
