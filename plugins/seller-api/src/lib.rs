@@ -89,7 +89,8 @@ impl SellerApi {
             .timeout_ms(call.limits.timeout_ms.min(TIMEOUT_MS_MAX))
             .response_bytes_max(RESPONSE_BYTES_MAX);
         let response = self.http.send(request).await.map_err(protocol::broken)?;
-        protocol::comes_as_it_is(response.status, response.header("content-encoding"))?;
+        let encoding = response.header("content-encoding");
+        protocol::comes_as_it_is(response.status, encoding, &response.body)?;
         Ok(response)
     }
 }

@@ -65,11 +65,13 @@ pub fn unmarked(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// A body that is read must come as it is, which was asked for (`Accept-Encoding: identity`). Of other statuses the number says enough.
-pub fn comes_as_it_is(status: u16, encoding: Option<&str>) -> Result<(), Error> {
+/// A body that is read must come as it is, which was asked for (`Accept-Encoding: identity`). Of other statuses the number says enough. Some servers
+/// write there what belongs into `Content-Type` (`utf-8`): what is JSON all the same is read.
+pub fn comes_as_it_is(status: u16, encoding: Option<&str>, body: &[u8]) -> Result<(), Error> {
+    let is_json = || unmarked(body).trim_ascii_start().starts_with(b"{");
     match (status, encoding.map(str::trim)) {
         (200..=299 | 400, Some(encoding))
-            if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") =>
+            if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") && !is_json() =>
         {
             Err(Error::source_failed(
                 "bad_answer",
@@ -471,7 +473,7 @@ mod tests {
     #[test]
     fn what_comes_compressed_is_told_as_that() {
         for status in [200, 400] {
-            let error = comes_as_it_is(status, Some("gzip")).unwrap_err();
+            let error = comes_as_it_is(status, Some("gzip"), b"\x1f\x8b\x08").unwrap_err();
             assert_eq!(
                 (error.class, error.code.as_str()),
                 (ErrorClass::Source, "bad_answer")
@@ -479,9 +481,10 @@ mod tests {
             assert_eq!(error.detail.as_deref(), Some("gzip"));
         }
         for encoding in [None, Some(""), Some("Identity")] {
-            assert!(comes_as_it_is(200, encoding).is_ok());
+            assert!(comes_as_it_is(200, encoding, b"").is_ok());
         }
-        assert!(comes_as_it_is(401, Some("br")).is_ok());
+        assert!(comes_as_it_is(401, Some("br"), b"\x0b").is_ok());
+        assert!(comes_as_it_is(200, Some("utf-8"), b"\xef\xbb\xbf {}").is_ok());
     }
 
     /// A text that was cut in the middle of a character is none that every client reads.
