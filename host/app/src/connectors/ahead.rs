@@ -57,7 +57,7 @@ pub(super) async fn to_compile(
 /// Whether a version can be loaded in a moment. If not, it is compiled from now on, and what was chosen is looked at again behind that.
 pub(super) async fn is_ready(app: &App, row: &StoredConnector) -> bool {
     let key = key_of(row);
-    if app.connectors.has(row) || app.connectors.uncompiled.lock().contains(&key) {
+    if app.connectors.has(row) || app.connectors.is_uncompiled(row) {
         return true;
     }
     let scope = scope_from(&row.scope);
@@ -103,7 +103,8 @@ async fn under_way(app: App, row: StoredConnector, scope: Scope, key: Key) {
         }
         // Its load says why, or compiles it where nothing can be kept.
         Ok(()) | Err(_) => {
-            app.connectors.uncompiled.lock().insert(key.clone());
+            let mut uncompiled = app.connectors.uncompiled.lock();
+            uncompiled.insert(key.clone(), row.digest.clone());
         }
     }
     app.connectors.compiling.lock().remove(&key);

@@ -149,7 +149,7 @@ fn let_go(app: &App, wanted: &HashMap<Key, &StoredConnector>) {
     app.connectors
         .uncompiled
         .lock()
-        .retain(|key| wanted.contains_key(key));
+        .retain(|key, digest| wanted.get(key).is_some_and(|row| row.digest == *digest));
     for key in gone {
         let (scope, name, version) = &key;
         match app.sandbox.remove(&scope_from(scope), name, version) {

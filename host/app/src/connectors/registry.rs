@@ -35,9 +35,9 @@ pub struct Registry {
     pub(super) changed: Arc<Notify>,
     /// A choice could not be carried out here for want of room.
     pub(super) is_behind: AtomicBool,
-    /// What is being compiled before it is loaded, and what of that could not be.
+    /// What is being compiled before it is loaded, and what of that could not be, with its digest.
     pub(super) compiling: Mutex<HashSet<Key>>,
-    pub(super) uncompiled: Mutex<HashSet<Key>>,
+    pub(super) uncompiled: Mutex<HashMap<Key, String>>,
     pub(super) turns: Turns,
     /// Everything that a start loads is loaded: what is compiled for nobody may go.
     pub(super) is_complete: AtomicBool,
@@ -125,6 +125,11 @@ impl Registry {
             .is_some_and(|digest| *digest != row.digest)
     }
 
+    /// Whether these bytes of a version could not be compiled here: others of its number may be.
+    pub(super) fn is_uncompiled(&self, row: &StoredConnector) -> bool {
+        self.uncompiled.lock().get(&key_of(row)) == Some(&row.digest)
+    }
+
     /// For how long uploads of companies have been compiled here.
     pub fn compiled_for(&self) -> Duration {
         self.compile_time.total()
@@ -181,16 +186,57 @@ pub(super) fn key_of(row: &StoredConnector) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_domain::time::Timestamp;
     use souk_store::OpenOptions;
+    use tempfile::TempDir;
     use tokio::task::{JoinSet, yield_now};
+
+    /// With a store in a directory that stays as long as what is returned.
+    async fn registry() -> (Registry, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        (Registry::new(&db), directory)
+    }
+
+    /// What is known of a version is known of the bytes that it had.
+    #[tokio::test]
+    async fn a_version_is_its_bytes() {
+        let (registry, _directory) = registry().await;
+        let row = |digest: &str| StoredConnector {
+            scope: "a company".to_owned(),
+            name: "acme".to_owned(),
+            version: "1.0.0".to_owned(),
+            digest: digest.to_owned(),
+            size_bytes: 1,
+            uploaded_by: "its seller".to_owned(),
+            created_at: Timestamp::from_micros(0),
+            described: None,
+            error: None,
+        };
+        let (before, now) = (row("before"), row("now"));
+        let known = || {
+            let of = |row: &StoredConnector| {
+                [
+                    registry.has(row),
+                    registry.is_replaced(row),
+                    registry.is_uncompiled(row),
+                ]
+            };
+            [of(&before), of(&now)]
+        };
+        assert_eq!(known(), [[false; 3]; 2]);
+        let (key, digest) = (key_of(&before), before.digest.clone());
+        registry.stored.lock().insert(key.clone(), digest.clone());
+        registry.uncompiled.lock().insert(key, digest);
+        assert_eq!(known(), [[true, false, true], [false, true, false]]);
+    }
 
     /// However much a company wants changed at once, another one waits for one of it, and so does staff.
     #[tokio::test]
     async fn a_companys_changes_wait_for_each_other() {
-        let directory = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", directory.path().join("souk.db").display());
-        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
-        let registry = Arc::new(Registry::new(&db));
+        let (registry, _directory) = registry().await;
+        let registry = Arc::new(registry);
         let changed: Arc<Mutex<Vec<(&str, bool)>>> = Arc::default();
         let held = registry.changing.lock().await;
         let mut all = JoinSet::new();
