@@ -85,6 +85,7 @@ async fn put_to_work(
         Ok(()) if is_new => health::check(app, scope, &candidate, before.as_deref()).await,
         proven => proven,
     };
+    let proven_digest = candidate.digest;
     let _changing = app.connectors.changing.lock().await;
     let (candidate, now) = match seen(app, scope, (name, version), is_staff).await {
         Ok(seen) => seen,
@@ -93,10 +94,11 @@ async fn put_to_work(
             return Err(error);
         }
     };
-    if now != before {
+    // Of a version that was deleted and uploaded with other bytes meanwhile nobody knows whether it works.
+    if now != before || candidate.digest != proven_digest {
         shelf::put_back(app, scope, name, now.as_deref());
         return Err(ConnectorError::Conflict(format!(
-            "another version of connector \"{name}\" was put to work, or taken off, meanwhile: look, and try again"
+            "another version of connector \"{name}\" was put to work, taken off or uploaded meanwhile: look, and try again"
         )));
     }
     let activated = match (proven, share_percent) {
