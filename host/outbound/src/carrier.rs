@@ -27,7 +27,7 @@ const HEADER_BYTES: usize = 8;
 const PACKET_BYTES: usize = 4096;
 /// One side's part of a handshake: certificates are some kilobytes.
 const FLIGHT_BYTES_MAX: usize = 256 << 10;
-/// Others on this thread have their turn after so much: some milliseconds of tickets. As much that says something takes some ten microseconds.
+/// Others on this thread have their turn after so much that says nothing: some milliseconds of tickets. Of what is said whoever reads it gives them theirs.
 const TURN_BYTES: usize = 32 << 10;
 /// What may come without a word in it. A message of a handshake has 64 KiB at most, a record 16.
 const UNSAID_BYTES_MAX: usize = 256 << 10;
@@ -75,10 +75,11 @@ impl Carrier {
         }
     }
 
-    /// What came has said something.
+    /// What came has said so many bytes.
     #[inline]
-    pub fn said(&mut self) {
+    pub fn said(&mut self, bytes: usize) {
         self.unsaid = 0;
+        self.turn.takes_back(bytes);
     }
 
     /// Whether each packet of what is said within TLS has to be a record of its own ([`first_packet`]).

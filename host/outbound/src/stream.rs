@@ -49,8 +49,9 @@ impl AsyncRead for Stream {
             Stream::Tls(stream) => {
                 let before = buffer.filled().len();
                 let read = Pin::new(&mut **stream).poll_read(cx, buffer);
-                if buffer.filled().len() > before {
-                    stream.get_mut().0.said();
+                let said = buffer.filled().len() - before;
+                if said > 0 {
+                    stream.get_mut().0.said(said);
                 }
                 read
             }

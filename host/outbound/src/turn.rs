@@ -42,9 +42,40 @@ impl<const BYTES: usize> Turn<BYTES> {
         self.bytes += bytes;
     }
 
+    /// So many of those are none of this turn's: they are counted elsewhere.
+    #[inline]
+    pub fn takes_back(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
     /// Nothing more can go now: others have their turn anyway.
     #[inline]
     pub fn ends(&mut self) {
         self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Others have their turn when as much has gone as a turn has, and not for what is counted elsewhere, however much that is.
+    #[test]
+    fn what_is_counted_elsewhere_ends_no_turn() {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut turn = Turn::<10>::default();
+        for _ in 0..9 {
+            assert!(turn.poll_room(&mut cx).is_ready());
+            turn.goes_on(10);
+            turn.takes_back(9);
+        }
+        // No turn has more than all of it.
+        turn.takes_back(100);
+        assert_eq!(turn.poll_room(&mut cx), Poll::Ready(10));
+        turn.goes_on(11);
+        assert!(turn.poll_room(&mut cx).is_pending());
+        assert_eq!(turn.poll_room(&mut cx), Poll::Ready(10));
     }
 }
