@@ -156,7 +156,7 @@ impl Sandbox {
     }
 
     /// Loads and activates many components at once, as at a start. Each has its own result. Of those that were not compiled here before one is compiled
-    /// at a time: that takes every core already, and gigabytes.
+    /// at a time: that takes four cores already, and hundreds of megabytes.
     pub async fn load_all(
         &self,
         components: &[(&str, &'static [u8])],
