@@ -183,11 +183,14 @@ impl Teller {
             let there = (balance.get() - held.get()) / CENTS_PER_CREDIT;
             return Ok(Credits::new(there.clamp(0, most.get())).unwrap_or_default());
         };
-        let taken = balances.reserve_most(buyer, most);
+        // What this transaction itself has brought is not in memory before it is committed, and then without this.
+        let new = write.uncredit(buyer, most.cents()).get() / CENTS_PER_CREDIT;
+        let rest = Credits::new(most.get() - new).unwrap_or_default();
+        let reserved = balances.reserve_most(buyer, rest);
         let request = HoldRequest {
             execution: ExecutionId::generate_at(db::now()),
             buyer: buyer.clone(),
-            amount: taken,
+            amount: reserved,
             expires_at: db::now(),
         };
         let mut hold = Hold::new(request, 0, Release::Memory(balances.clone()));
@@ -195,7 +198,7 @@ impl Teller {
             true => hold.settle(),
             false => hold.keep(),
         });
-        Ok(taken)
+        Ok(Credits::new(new + reserved.get()).unwrap_or_default())
     }
 
     /// Gives the reserved credits back.
@@ -375,5 +378,58 @@ mod tests {
             .await
             .unwrap();
         assert!(found.is_balanced(), "{found:?}");
+    }
+
+    /// What a transaction takes may have come with it; what it has taken is gone when it is committed, and there again when it is given up.
+    #[tokio::test]
+    async fn what_is_taken_may_have_come_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("a.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let teller = Teller::open(&db).await.unwrap();
+        let buyer = CompanyId::generate();
+        let credits = |credits: i64| Credits::new(credits).unwrap();
+        let granted_and_taken = async |granted: i64, most: i64, is_kept: bool| {
+            db.write(async |write| {
+                ledger::grant(write, &buyer, credits(granted), "x", None, db::now()).await?;
+                let taken = teller.take(write, &buyer, credits(most)).await?;
+                let entry = ledger::Entry {
+                    from: Account::Buyer(buyer.clone()),
+                    to: Account::Cash,
+                    amount: taken.cents(),
+                };
+                let booking = ledger::Transaction::new(
+                    ledger::TransactionType::Adjustment,
+                    buyer.clone(),
+                    -taken.get(),
+                    taken.cents(),
+                    db::now(),
+                );
+                ledger::append_taken(write, booking, &[entry]).await?;
+                match is_kept {
+                    true => Ok(taken.get()),
+                    false => Err(StoreError::NotFound),
+                }
+            })
+            .await
+            .ok()
+        };
+        let mut expected = 0;
+        for (granted, most, is_kept, taken) in [
+            (40, 40, true, Some(40)),
+            (40, 30, true, Some(30)),
+            (5, 12, false, None),
+            (5, 12, true, Some(12)),
+            (5, 12, true, Some(8)),
+        ] {
+            assert_eq!(granted_and_taken(granted, most, is_kept).await, taken);
+            expected += taken.map_or(0, |taken| granted - taken);
+            let balance = teller.balance(&buyer).await.unwrap();
+            assert_eq!((balance.posted, balance.held), (expected, 0));
+            let mut read = db.read().await.unwrap();
+            let account = Account::Buyer(buyer.clone());
+            let booked = accounts::balance(&mut read, &account).await.unwrap();
+            assert_eq!(booked.get(), expected * CENTS_PER_CREDIT);
+        }
     }
 }

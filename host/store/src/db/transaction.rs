@@ -235,6 +235,21 @@ impl Write {
             .push((buyer.clone(), BalanceChange::Gained(amount)));
     }
 
+    /// Takes back what this transaction has added to a buyer's balance, up to so much, as nobody has it yet. Returns how much that is.
+    pub(crate) fn uncredit(&mut self, buyer: &CompanyId, most: UsdCents) -> UsdCents {
+        let mut left = most.get();
+        for (of, change) in &mut self.credited {
+            if let BalanceChange::Gained(gained) = change
+                && *of == *buyer
+            {
+                let some = gained.get().min(left);
+                *gained = UsdCents::new(gained.get() - some);
+                left -= some;
+            }
+        }
+        UsdCents::new(most.get() - left)
+    }
+
     /// Notes that this transaction says when a buyer's balance is low.
     pub(crate) fn low_at(&mut self, buyer: &CompanyId, credits: Option<i64>) {
         self.credited
