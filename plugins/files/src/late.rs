@@ -4,6 +4,7 @@
 //! Start reading at [`ReadLate`].
 
 mod rows;
+mod sorted;
 
 use crate::guards::scans::{anew, parquet, placed};
 use crate::tables::{FILTERED_BYTES_MAX, Footer};
@@ -27,8 +28,10 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use rows::LateRows;
+use sorted::SortedPlaces;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -50,8 +53,8 @@ impl PhysicalOptimizerRule for ReadLate {
         _config: &ConfigOptions,
     ) -> Planned<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
-            let late = match node.downcast_ref::<SortExec>() {
-                Some(sort) => late(sort, &self.0)?,
+            let late = match taken(&node) {
+                Some(taken) => late(&taken, &self.0)?,
                 None => None,
             };
             Ok(match late {
@@ -71,12 +74,42 @@ impl PhysicalOptimizerRule for ReadLate {
     }
 }
 
+/// Rows of a sort that are taken.
+struct Taken<'a> {
+    sort: &'a SortExec,
+    /// How many are left out before them.
+    skip: usize,
+    rows: usize,
+}
+
+/// Of a sort its first rows, or of one that ends with them those from somewhere on (`LIMIT … OFFSET`).
+fn taken(node: &Arc<dyn ExecutionPlan>) -> Option<Taken<'_>> {
+    let taken = match node.downcast_ref::<GlobalLimitExec>() {
+        Some(limit) => {
+            let (skip, rows) = (limit.skip(), limit.fetch()?);
+            let sort = limit.input().downcast_ref::<SortExec>()?;
+            let ends = sort.fetch() == skip.checked_add(rows);
+            ends.then_some(Taken { sort, skip, rows })?
+        }
+        None => {
+            let sort = node.downcast_ref::<SortExec>()?;
+            let rows = sort.fetch()?;
+            Taken {
+                sort,
+                skip: 0,
+                rows,
+            }
+        }
+    };
+    (taken.rows <= ROWS_MAX).then_some(taken)
+}
+
 /// The same rows, of which most columns are read late; `None` where that would not be less.
-fn late(sort: &SortExec, watch: &Arc<Watch>) -> Planned<Option<Arc<dyn ExecutionPlan>>> {
-    let fetch = sort.fetch().filter(|fetch| *fetch <= ROWS_MAX);
+fn late(taken: &Taken<'_>, watch: &Arc<Watch>) -> Planned<Option<Arc<dyn ExecutionPlan>>> {
+    let Taken { sort, skip, rows } = *taken;
     let filter = sort.input().downcast_ref::<FilterExec>();
     let scan = parquet(filter.map_or(sort.input(), FilterExec::input));
-    let (Some(fetch), Some((config, source))) = (fetch, scan) else {
+    let Some((config, source)) = scan else {
         return Ok(None);
     };
     let [files] = config.file_groups.as_slice() else {
@@ -109,7 +142,7 @@ fn late(sort: &SortExec, watch: &Arc<Watch>) -> Planned<Option<Arc<dyn Execution
     let first_read: Vec<ProjectionExpr> = first.iter().map(|at| read[*at].clone()).collect();
     let whole_read: Vec<ProjectionExpr> = whole.iter().map(|at| read[*at].clone()).collect();
     let is_sure = !first_read.iter().any(|column| is_volatile(&column.expr));
-    if !is_sure || !is_less(source, files, &first_read, &whole_read, fetch) {
+    if !is_sure || !is_less(source, files, &first_read, &whole_read, rows) {
         return Ok(None);
     }
 
@@ -127,10 +160,42 @@ fn late(sort: &SortExec, watch: &Arc<Watch>) -> Planned<Option<Arc<dyn Execution
     let Some(by) = LexOrdering::new(by.collect::<Planned<Vec<_>>>()?) else {
         return Ok(None);
     };
-    let places = SortExec::new(by, places).with_fetch(Some(fetch));
-    let rows = with_columns(config, source, whole_read)?;
-    let late = LateRows::new(Arc::new(places), rows, sort.properties(), watch.clone());
+    let places = first_places(places, by, skip, rows, rows_of(files))?;
+    let read = with_columns(config, source, whole_read)?;
+    let late = LateRows::new(places, read, sort.properties(), watch.clone());
     Ok(Some(Arc::new(late)))
+}
+
+/// Of places, which lie in no order, those of so many rows from somewhere on.
+fn first_places(
+    places: Arc<dyn ExecutionPlan>,
+    by: LexOrdering,
+    skip: usize,
+    rows: usize,
+    of: u64,
+) -> Planned<Arc<dyn ExecutionPlan>> {
+    let fetch = skip.saturating_add(rows);
+    // A few are kept in a heap, which lets most rows go at once.
+    if fetch > ROWS_MAX
+        && let Some(sorted) = SortedPlaces::new(&places, &by, skip, rows, of)?
+    {
+        return Ok(Arc::new(sorted));
+    }
+    let places = Arc::new(SortExec::new(by, places).with_fetch(Some(fetch)));
+    Ok(match skip {
+        0 => places,
+        skip => Arc::new(GlobalLimitExec::new(places, skip, Some(rows))),
+    })
+}
+
+/// Rows of all files; more than there can be where a file does not say.
+fn rows_of(files: &FileGroup) -> u64 {
+    let rows = files.iter().map(|file| {
+        let rows = file.extension::<Footer>()?.0.file_metadata().num_rows();
+        u64::try_from(rows).ok()
+    });
+    let rows: Option<u64> = rows.sum();
+    rows.unwrap_or(u64::MAX)
 }
 
 /// Whether few of many rows are answered, and what is read late is more than half of what is read before.

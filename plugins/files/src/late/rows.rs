@@ -247,7 +247,7 @@ fn compact_views<T: ByteViewType>(column: &ArrayRef, views: &GenericByteViewArra
     }
 }
 
-fn lost() -> DataFusionError {
+pub fn lost() -> DataFusionError {
     errors::through(errors::broken(
         "file_broken",
         "the file is damaged, or not what its name says",

@@ -76,6 +76,23 @@ fn check(session: &mut Session) {
     let found = asked(session, &format!("{select} {order} LIMIT 20 OFFSET 30"));
     assert_eq!(found, lines(&all[30..50]));
 
+    // From far on, and behind the last one.
+    for from in [15_000, 60_000, 99_990] {
+        let text = format!("{select} {order} LIMIT 20 OFFSET {from}");
+        let until = all.len().min(from + 20);
+        assert_eq!(asked(session, &text), lines(&all[from..until]));
+    }
+    let text = format!("{select} {order} LIMIT 20 OFFSET 200000");
+    assert_eq!(asked(session, &text), [""; 0]);
+    let odd = by_score(&|n| n % 2 == 1);
+    let text = format!("{select} WHERE n % 2 = 1 {order} LIMIT 7 OFFSET 40000");
+    assert_eq!(asked(session, &text), lines(&odd[40_000..40_007]));
+    // By texts, which are not of one length.
+    let mut texts: Vec<i64> = (0..ROWS).collect();
+    texts.sort_by_key(|n| (format!("s{}", n % 100), *n));
+    let text = format!("{select} ORDER BY short, n LIMIT 5 OFFSET 30000");
+    assert_eq!(asked(session, &text), lines(&texts[30_000..30_005]));
+
     // What is filtered by is read before, too, and may be what is answered.
     let sevens = by_score(&|n| n % 100 == 7);
     let text = format!("{select} WHERE short = 's7' AND note IS NOT NULL {order} LIMIT 9");
