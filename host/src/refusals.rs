@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
-use hyper::body::{Body as _, Bytes, Frame, SizeHint};
+use hyper::body::{Bytes, Frame, SizeHint};
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;

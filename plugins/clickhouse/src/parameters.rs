@@ -61,11 +61,10 @@ fn decimal_type(text: &str) -> Result<Cow<'static, str>, &'static str> {
     if scale == 0 {
         return whole_type(text.starts_with('-'), whole).map(Cow::Borrowed);
     }
-    match whole.len() + scale {
-        ..=DIGITS => Ok(format!("Decimal({DIGITS}, {scale})").into()),
-        ..=DIGITS_MAX => Ok(format!("Decimal({DIGITS_MAX}, {scale})").into()),
-        _ => Err("a number of at most 76 digits"),
-    }
+    let mut widths = [DIGITS, DIGITS_MAX].into_iter();
+    let width = widths.find(|width| whole.len() + scale <= *width);
+    let width = width.ok_or("a number of at most 76 digits")?;
+    Ok(format!("Decimal({width}, {scale})").into())
 }
 
 /// The type of a whole number, of its digits without zeros before them.

@@ -111,7 +111,7 @@ fn events_are_shown_as_they_are_sent() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/webhooks.md");
     let docs = std::fs::read_to_string(docs).unwrap();
     let events = document["webhooks"].as_object().unwrap();
-    assert_eq!(events.len(), 10);
+    assert_eq!(events.len(), 11);
     for (name, item) in events {
         let body = &item["post"]["requestBody"]["content"]["application/json"];
         assert_eq!(body["example"]["type"], **name);
