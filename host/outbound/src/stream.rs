@@ -94,7 +94,9 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
-    use rustls::DEFAULT_VERSIONS;
+    use std::sync::Arc;
+
+    use rustls::{DEFAULT_VERSIONS, server::ProducesTickets};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -104,12 +106,41 @@ mod tests {
         testing::{self, Ca},
     };
 
+    /// Each is as long as every other one, so that a record has some of them as a whole: rustls itself gives up whose messages go on in the next one.
+    #[derive(Debug)]
+    struct Tickets;
+
+    /// Of the message in which a ticket is handed out, what is not the ticket.
+    const AROUND_TICKET: usize = 49;
+    const MESSAGE: usize = 1_000;
+
+    impl ProducesTickets for Tickets {
+        fn enabled(&self) -> bool {
+            true
+        }
+
+        fn lifetime(&self) -> u32 {
+            3_600
+        }
+
+        fn encrypt(&self, _plain: &[u8]) -> Option<Vec<u8>> {
+            Some(vec![7; MESSAGE - AROUND_TICKET])
+        }
+
+        fn decrypt(&self, _cipher: &[u8]) -> Option<Vec<u8>> {
+            None
+        }
+    }
+
     /// Whoever hands out tickets for ever, and says nothing, is given up; others on this thread have their turns until then.
     #[tokio::test]
     async fn who_says_nothing_within_tls_is_given_up() {
         let ca = Ca::new();
         let mut config = ca.leaf("localhost").config(DEFAULT_VERSIONS);
-        config.send_tls13_tickets = 8_000;
+        config.send_tls13_tickets = 1_000;
+        config.ticketer = Arc::new(Tickets);
+        // With the head of a record.
+        config.max_fragment_size = Some(16 * MESSAGE + 5);
         let server = testing::accept_tls(config).await;
         let trust = Trust::verified(Some(&ca.pem())).unwrap();
         let stream = TcpStream::connect(server).await.unwrap();
