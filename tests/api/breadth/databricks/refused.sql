@@ -194,7 +194,7 @@ SELECT IDENTIFIER('upper')('x');
 
 --- what is no statement
 -- refused 400 SQL_NOT_READ_ONLY
-SELEKT 1;
+NONSENSE 1;
 
 --- a statement that breaks off
 -- refused 502 SOURCE_ERROR UNRESOLVED_COLUMN
