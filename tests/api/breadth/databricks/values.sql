@@ -94,7 +94,7 @@ SELECT map('k', 1.50, 'l', NULL) AS a, map(1, 'x', 2, 'y') AS b, CAST(map() AS M
 SELECT id, counts, map_keys(counts) AS keys, map_values(counts) AS vals, counts['goals'] AS a, cardinality(counts) AS n, map_entries(counts) AS entries, try_element_at(counts, 'none') AS none FROM matches;
 
 --- documents of any kind
-SELECT parse_json('{"a": [1, 2.5, null, "é"], "b": {}}') AS a, parse_json('[]') AS b, parse_json('null') AS c, parse_json('"text"') AS d, parse_json('true') AS f, 1 AS id, parse_json('{"n": 12345678901234567890.125}') AS g,
+SELECT parse_json('{"a": [1, 2.5, null, "e"], "b": {}}') AS a, parse_json('[]') AS b, parse_json('null') AS c, parse_json('"text"') AS d, parse_json('true') AS f, 1 AS id, parse_json('{"n": 12345678901234567890.125}') AS g,
     variant_get(parse_json('{"a": {"b": 7}}'), '$.a.b', 'int') AS h, to_variant_object(named_struct('k', 1.25)) AS i, CAST(5 AS VARIANT) AS j;
 
 --- documents as texts
