@@ -38,10 +38,10 @@ def take(home: Path) -> None:
 
 
 def unpack(file, home: Path) -> None:
-    if zipfile.is_zipfile(file):
+    if file.name.endswith(".whl"):
         zipfile.ZipFile(file).extractall(home)
         return
-    with tarfile.open(fileobj=file) as package:
+    with tarfile.open(fileobj=file, mode="r:gz") as package:
         for member in package:
             _, _, member.name = member.name.partition("/")
             if member.name.startswith(WANTED):
