@@ -172,29 +172,36 @@ fn rows_of_several_files_are_not_mistaken() {
     check(&mut session);
 }
 
-/// Newest first, as it is mostly asked: one page of each column is read whole, and all of what is sorted by.
+/// Newest first, as it is mostly asked, and from far on: one page of each column is read whole, and all of what is sorted by.
 #[test]
 fn what_is_not_answered_is_not_read() {
     let bytes = parquet_with(&rows(0..ROWS), properties(ROWS as usize));
-    let (_directory, mut session) = file("t.parquet", &bytes);
-    ping(&mut session).unwrap();
-    let before = session.bytes_read();
-    asked(&mut session, "SELECT n FROM t ORDER BY n DESC LIMIT 20");
-    let one = session.bytes_read() - before;
-    let before = session.bytes_read();
-    let found = asked(&mut session, "SELECT * FROM t ORDER BY n DESC LIMIT 20");
-    let all = session.bytes_read() - before;
-    assert!(
-        found[0].starts_with(&format!("{}|", ROWS - 1)),
-        "{}",
-        found[0]
-    );
-    println!("of {}: one column {one}, all {all}", bytes.len());
-    assert!(
-        all - one < bytes.len() as u64 / 20,
-        "{one} and {all} of {}",
-        bytes.len()
-    );
+    for (part, first) in [
+        ("LIMIT 20", ROWS - 1),
+        ("LIMIT 20 OFFSET 60000", ROWS - 60_001),
+    ] {
+        // What one has read it may keep.
+        let (_directory, mut session) = file("t.parquet", &bytes);
+        ping(&mut session).unwrap();
+        let before = session.bytes_read();
+        asked(
+            &mut session,
+            &format!("SELECT n FROM t ORDER BY n DESC {part}"),
+        );
+        let one = session.bytes_read() - before;
+        let before = session.bytes_read();
+        let found = asked(
+            &mut session,
+            &format!("SELECT * FROM t ORDER BY n DESC {part}"),
+        );
+        let all = session.bytes_read() - before;
+        assert!(found[0].starts_with(&format!("{first}|")), "{}", found[0]);
+        let whole = bytes.len();
+        assert!(
+            all - one < whole as u64 / 20,
+            "{part}: {one} and {all} of {whole}"
+        );
+    }
 }
 
 /// DataFusion has a function that asks Parquet's reader for a row's number, too.
